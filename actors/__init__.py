@@ -1,0 +1,1 @@
+"""The rooms of the house; see ARCHITECTURE in the README."""

@@ -1,0 +1,1 @@
+"""Mailboxes, addresses, actors, supervision. Knows nothing of training."""

@@ -1,0 +1,34 @@
+"""How one actor reaches another."""
+
+from __future__ import annotations
+
+from typing import Protocol, TypeVar
+
+from protocol.base import Event, Request
+
+__all__ = ["Address"]
+
+R = TypeVar("R")
+
+
+class Address(Protocol):
+    """A peer, as seen by the actor that holds it: a name and two verbs."""
+
+    @property
+    def name(self) -> str:
+        """The peer's name in the wiring."""
+        ...
+
+    async def ask(self, request: Request[R], *, timeout_s: float | None = None) -> R:
+        """Send a request and wait for its one reply.
+
+        timeout_s: seconds; None: the runtime's default. What is left of the asker's own
+        deadline is the upper bound in both cases.
+
+        Raises AskFailed: ActorCrashed, ActorDead, AskTimeout, AskCycle or PoisonMessage.
+        """
+        ...
+
+    async def tell(self, event: Event) -> None:
+        """Send an event; waits while the mailbox is full. Raises ActorDead."""
+        ...

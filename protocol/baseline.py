@@ -1,0 +1,58 @@
+"""Fixed baseline outcomes per unit (rows P1-1a, P1-4, P2-2)."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from protocol.base import Message, Request
+from protocol.dataset import KnownOutcome, Unit
+from protocol.documents import Prompts, Skill
+
+__all__ = ["Draws", "GetSnapshot", "SeedOutcomes", "SeedOutcomesReady", "SnapshotReady"]
+
+
+class Draws(Message, frozen=True, kw_only=True, tag=True):
+    """A question's fixed draws under one skill, oldest first; empty when all are missing."""
+
+    unit_id: str
+    question_id: str
+    right: tuple[bool, ...]
+
+
+class SnapshotReady(Message, frozen=True, kw_only=True, tag=True):
+    """The snapshot of a class: one entry per question of the asked units, in their order.
+
+    drawn: how many rollouts were run for it now (0: all were there).
+    missing: question ids whose draws are incomplete after the retries.
+    """
+
+    draws: tuple[Draws, ...]
+    drawn: int
+    missing: tuple[str, ...]
+
+
+class GetSnapshot(Request[SnapshotReady], frozen=True, kw_only=True, tag=True):
+    """The outcomes of the current skill on these units, drawn once and kept.
+
+    n_draws: draws per question (GATE.md: k).
+    """
+
+    IDEMPOTENT: ClassVar[bool] = True
+
+    skill: Skill
+    prompts: Prompts
+    units: tuple[Unit, ...]
+    n_draws: int
+
+
+class SeedOutcomesReady(Message, frozen=True, kw_only=True, tag=True):
+    """The seed's predictions, one per question, ordered by question id."""
+
+    run_id: str
+    outcomes: tuple[KnownOutcome, ...]
+
+
+class SeedOutcomes(Request[SeedOutcomesReady], frozen=True, kw_only=True, tag=True):
+    """What the seed's baseline run answered; read-only, no call is made."""
+
+    IDEMPOTENT: ClassVar[bool] = True

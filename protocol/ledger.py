@@ -1,0 +1,370 @@
+"""Rows of ``run.db`` and the few things that can be asked of it.
+
+A row type *is* a table: its fields are the columns (scalars only), ``TABLE`` its
+name and ``KEY`` its primary key. Writing a row that exists replaces it, so that a
+repeated write changes nothing. Every row that belongs to a pass has a ``run_key``
+(``protocol.keys``): a step that runs again first deletes what lies under its own.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar, TypeVar
+
+from protocol.base import Message, Request
+
+__all__ = [
+    "AnyRow",
+    "AttemptRow",
+    "BaselineRow",
+    "DecisionRow",
+    "Deleted",
+    "DeleteRun",
+    "DiagnosisRow",
+    "DocumentRow",
+    "EditRow",
+    "EpochRow",
+    "EvaluationRow",
+    "Flush",
+    "Flushed",
+    "OutcomeRow",
+    "Record",
+    "Recorded",
+    "RejectedRow",
+    "Select",
+    "Selected",
+    "StepRow",
+    "TraceRow",
+    "Where",
+    "rows_of",
+]
+
+
+class Row(Message, frozen=True, kw_only=True, tag=True):
+    """A row of a table."""
+
+    TABLE: ClassVar[str]
+    KEY: ClassVar[tuple[str, ...]]
+
+
+class OutcomeRow(Row, frozen=True, kw_only=True, tag=True):
+    """One question in one pass. outcome: ``right``, ``wrong`` or ``missing``."""
+
+    TABLE: ClassVar[str] = "outcomes"
+    KEY: ClassVar[tuple[str, ...]] = ("run_key", "question_id")
+
+    run_key: str
+    question_id: str
+    video_id: str
+    task_type: str
+    outcome: str
+    letter: str | None
+    submitted: str
+    confidence: float
+    stop: str
+    missing_kind: str | None
+    detail: str
+    n_steps: int
+    prompt_tokens: int
+    completion_tokens: int
+    seconds: float
+    skill_hash: str
+    prompts_version: str
+    salt: str
+
+
+class TraceRow(Row, frozen=True, kw_only=True, tag=True):
+    """One step of one rollout (row P0-2). node_ids: a JSON list."""
+
+    TABLE: ClassVar[str] = "traces"
+    KEY: ClassVar[tuple[str, ...]] = ("run_key", "question_id", "step")
+
+    run_key: str
+    question_id: str
+    step: int
+    thought: str
+    tool: str | None
+    arguments: str
+    observation: str
+    raw: str
+    node_ids: str
+    prompt_tokens: int
+    completion_tokens: int
+    seconds: float
+
+
+class DiagnosisRow(Row, frozen=True, kw_only=True, tag=True):
+    """What the judge found for one wrong answer."""
+
+    TABLE: ClassVar[str] = "diagnoses"
+    KEY: ClassVar[tuple[str, ...]] = ("run_key", "question_id")
+
+    run_key: str
+    question_id: str
+    error_type: str
+    subtype: str | None
+    cause: str | None
+    degraded: bool
+    finding: str
+
+
+class EditRow(Row, frozen=True, kw_only=True, tag=True):
+    """One proposed edit and its fate. support: a JSON list of question ids."""
+
+    TABLE: ClassVar[str] = "edits"
+    KEY: ClassVar[tuple[str, ...]] = ("run_key", "position")
+
+    run_key: str
+    position: int
+    task_type: str
+    op: str
+    target: str
+    content: str
+    support: str
+    reason: str
+    status: str
+    detail: str
+
+
+class DecisionRow(Row, frozen=True, kw_only=True, tag=True):
+    """One gate decision. looks: a JSON list of ``Look``."""
+
+    TABLE: ClassVar[str] = "decisions"
+    KEY: ClassVar[tuple[str, ...]] = ("run_key",)
+
+    run_key: str
+    epoch: int
+    step: int
+    task_type: str
+    current_hash: str
+    candidate_hash: str
+    verdict: str
+    reason: str
+    alpha: float
+    n_units: int
+    evaluated: int
+    wins: int
+    losses: int
+    ties: int
+    missing: int
+    e_value: float
+    p_gate: float
+    lower_bound: float | None
+    looks: str
+    in_sample: bool
+    rollouts: int
+
+
+class RejectedRow(Row, frozen=True, kw_only=True, tag=True):
+    """The rejected ledger: a candidate that the gate did not take. edits: a JSON list of ``Edit``."""
+
+    TABLE: ClassVar[str] = "rejected"
+    KEY: ClassVar[tuple[str, ...]] = ("run_key",)
+
+    run_key: str
+    task_type: str
+    candidate_hash: str
+    edits: str
+    verdict: str
+    e_value: float
+    wins: int
+    losses: int
+
+
+class StepRow(Row, frozen=True, kw_only=True, tag=True):
+    """A step that is whole: written last, so that its presence means done."""
+
+    TABLE: ClassVar[str] = "steps"
+    KEY: ClassVar[tuple[str, ...]] = ("run_key",)
+
+    run_key: str
+    epoch: int
+    step: int
+    task_type: str
+    skill_before: str
+    skill_after: str
+    planned: int
+    right: int
+    missing: int
+    defects: int
+    lapses: int
+    degraded: int
+    result: str
+    edit_budget: int
+
+
+class DocumentRow(Row, frozen=True, kw_only=True, tag=True):
+    """Every skill text that a run saw, by content; never deleted."""
+
+    TABLE: ClassVar[str] = "documents"
+    KEY: ClassVar[tuple[str, ...]] = ("hash",)
+
+    hash: str
+    task_type: str
+    text: str
+
+
+class EvaluationRow(Row, frozen=True, kw_only=True, tag=True):
+    """A package's pass over a pool. kind: ``seed``, ``fast``, ``slow_candidate`` or ``final``.
+
+    soft and mixed are means over the planned questions that are not missing.
+    """
+
+    TABLE: ClassVar[str] = "evaluations"
+    KEY: ClassVar[tuple[str, ...]] = ("run_key",)
+
+    run_key: str
+    epoch: int
+    pool: str
+    kind: str
+    skills_version: str
+    prompts_version: str
+    planned: int
+    right: int
+    missing: int
+    soft: float
+    mixed: float
+
+
+class EpochRow(Row, frozen=True, kw_only=True, tag=True):
+    """An epoch that is whole. sum_alpha bounds the expected false accepts (GATE.md, After)."""
+
+    TABLE: ClassVar[str] = "epochs"
+    KEY: ClassVar[tuple[str, ...]] = ("epoch",)
+
+    epoch: int
+    skills_version: str
+    prompts_version: str
+    tests: int
+    accepted: int
+    sum_alpha: float
+    epochs_since_best_improved: int
+
+
+class BaselineRow(Row, frozen=True, kw_only=True, tag=True):
+    """One draw of one question in a baseline snapshot (row P1-1a)."""
+
+    TABLE: ClassVar[str] = "baseline"
+    KEY: ClassVar[tuple[str, ...]] = (
+        "task_type",
+        "skill_hash",
+        "prompts_version",
+        "unit_id",
+        "question_id",
+        "draw",
+    )
+
+    task_type: str
+    skill_hash: str
+    prompts_version: str
+    unit_id: str
+    question_id: str
+    draw: int
+    right: bool
+    source: str
+
+
+class AttemptRow(Row, frozen=True, kw_only=True, tag=True):
+    """One try of one chat. call: the cache key; started: UTC, ISO 8601."""
+
+    TABLE: ClassVar[str] = "attempts"
+    KEY: ClassVar[tuple[str, ...]] = ("call", "attempt", "started")
+
+    call: str
+    attempt: int
+    started: str
+    role: str
+    endpoint: str
+    outcome: str
+    detail: str
+    seconds: float
+    first_token_s: float | None
+    prompt_tokens: int
+    completion_tokens: int
+
+
+AnyRow = (
+    OutcomeRow
+    | TraceRow
+    | DiagnosisRow
+    | EditRow
+    | DecisionRow
+    | RejectedRow
+    | StepRow
+    | DocumentRow
+    | EvaluationRow
+    | EpochRow
+    | BaselineRow
+    | AttemptRow
+)
+
+T = TypeVar("T", bound=Row)
+
+
+class Recorded(Message, frozen=True, kw_only=True, tag=True):
+    """The rows are committed."""
+
+    rows: int
+
+
+class Record(Request[Recorded], frozen=True, kw_only=True, tag=True):
+    """Write rows of any tables in one transaction; answered after the commit."""
+
+    IDEMPOTENT: ClassVar[bool] = True
+
+    rows: tuple[AnyRow, ...]
+
+
+class Deleted(Message, frozen=True, kw_only=True, tag=True):
+    """How many rows went."""
+
+    rows: int
+
+
+class DeleteRun(Request[Deleted], frozen=True, kw_only=True, tag=True):
+    """Delete, in every table, the rows whose ``run_key`` is this one or lies below it (row P2-3)."""
+
+    IDEMPOTENT: ClassVar[bool] = True
+
+    run_key: str
+
+
+class Where(Message, frozen=True, kw_only=True, tag=True):
+    """``column = value``; a value that ends in ``/*`` matches the path and all below it."""
+
+    column: str
+    value: str | int | float | None
+
+
+class Selected(Message, frozen=True, kw_only=True, tag=True):
+    """Rows of one table, ordered by its key."""
+
+    rows: tuple[AnyRow, ...]
+
+
+class Select(Request[Selected], frozen=True, kw_only=True, tag=True):
+    """All committed rows of a table that meet every condition."""
+
+    IDEMPOTENT: ClassVar[bool] = True
+
+    table: str
+    where: tuple[Where, ...] = ()
+
+
+class Flushed(Message, frozen=True, kw_only=True, tag=True):
+    """Everything told before is committed and synced to disk."""
+
+
+class Flush(Request[Flushed], frozen=True, kw_only=True, tag=True):
+    """Commit, and bring the file to disk: the first half of an epoch boundary."""
+
+    IDEMPOTENT: ClassVar[bool] = True
+
+
+def rows_of(kind: type[T], selected: Selected) -> tuple[T, ...]:
+    """The rows as their type. Raises TypeError if another table answered."""
+    rows = []
+    for row in selected.rows:
+        if not isinstance(row, kind):
+            raise TypeError(f"expected {kind.__name__}, got {type(row).__name__}")
+        rows.append(row)
+    return tuple(rows)

@@ -1,0 +1,119 @@
+"""One chat with a language model, whole or failed."""
+
+from __future__ import annotations
+
+from typing import ClassVar, Literal
+
+import msgspec
+
+from protocol.base import Message, Request
+
+__all__ = [
+    "Attempt",
+    "Chat",
+    "ChatAnswer",
+    "ChatFailed",
+    "ChatMessage",
+    "FailureKind",
+    "Finish",
+    "ImagePart",
+    "Role",
+    "TextPart",
+    "Usage",
+]
+
+Role = Literal["search", "judge", "evolve", "vision"]
+Finish = Literal["stop", "length", "tool_calls", "content_filter", "unknown"]
+FailureKind = Literal[
+    # transient, after the ladder was exhausted
+    "truncated",
+    "timeout",
+    "transport",
+    "empty",
+    "rate_limit",
+    "server_error",
+    "aborted",
+    "breaker_open",
+    # fatal, never retried
+    "bad_request",
+    "auth",
+    "context",
+    "quota",
+    "retry_after_too_long",
+    "body",
+]
+
+
+class TextPart(Message, frozen=True, kw_only=True, tag=True):
+    """Text inside a message with several parts."""
+
+    text: str
+
+
+class ImagePart(Message, frozen=True, kw_only=True, tag=True):
+    """An image as a data URL (``data:image/jpeg;base64,...``)."""
+
+    url: str
+
+
+class ChatMessage(Message, frozen=True, kw_only=True, tag=True):
+    """One turn of the conversation."""
+
+    role: Literal["system", "user", "assistant"]
+    content: str | tuple[TextPart | ImagePart, ...]
+
+
+class Usage(Message, frozen=True, kw_only=True, tag=True):
+    """Tokens as the endpoint counted them; zero where it did not say."""
+
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+
+
+class Attempt(Message, frozen=True, kw_only=True, tag=True):
+    """One try at one endpoint: ``outcome`` is ``ok`` or a failure kind."""
+
+    endpoint: str
+    outcome: str
+    seconds: float
+    first_token_s: float | None = None
+    detail: str = ""
+    usage: Usage = Usage()
+
+
+class ChatAnswer(Message, frozen=True, kw_only=True, tag=True):
+    """A complete answer: a finish was seen and the stream's end marker too."""
+
+    text: str
+    finish: Finish
+    usage: Usage
+    endpoint: str
+    cached: bool
+    reasoning: str = ""
+    attempts: tuple[Attempt, ...] = ()
+
+
+class ChatFailed(Message, frozen=True, kw_only=True, tag=True):
+    """No answer. Transient kinds mean infrastructure (outcome *missing*)."""
+
+    kind: FailureKind
+    fatal: bool
+    detail: str
+    attempts: tuple[Attempt, ...] = ()
+
+
+class Chat(Request[ChatAnswer | ChatFailed], frozen=True, kw_only=True, tag=True):
+    """Ask a role's model.
+
+    cache_salt: None for judge, evolver and offline work (replayed from the cache
+        for ever); a salt of ``protocol.keys`` for everything sampled (row P1-1).
+    json_schema: a JSON schema as raw JSON, for endpoints that can enforce one.
+    """
+
+    IDEMPOTENT: ClassVar[bool] = True
+
+    role: Role
+    messages: tuple[ChatMessage, ...]
+    cache_salt: str | None
+    max_tokens: int | None = None
+    json_schema: msgspec.Raw | None = None

@@ -1,0 +1,74 @@
+"""One answered question: forward."""
+
+from __future__ import annotations
+
+from typing import ClassVar, Literal
+
+from protocol.base import Message, Request
+from protocol.dataset import Question
+from protocol.documents import Prompts, Skill
+
+__all__ = ["Answered", "Missed", "Rollout", "Step", "Stop", "soft_score"]
+
+Stop = Literal["submitted", "no_answer", "budget", "parse_error"]
+
+
+def soft_score(confidence: float, right: bool) -> float:
+    """1 - (c - y)^2, a proper score in [0, 1] (ALGORITHM.md section 2)."""
+    return 1.0 - (confidence - (1.0 if right else 0.0)) ** 2
+
+
+class Step(Message, frozen=True, kw_only=True, tag=True):
+    """One turn of the agent, as stored (row P0-2).
+
+    index: from 1. arguments: JSON text. raw: the model's whole reply.
+    """
+
+    index: int
+    thought: str
+    tool: str | None
+    arguments: str
+    observation: str
+    raw: str
+    node_ids: tuple[str, ...]
+    prompt_tokens: int
+    completion_tokens: int
+    seconds: float
+
+
+class Answered(Message, frozen=True, kw_only=True, tag=True):
+    """The agent ran to an end; no valid letter (``letter`` None) is wrong, not missing.
+
+    submitted: what the agent sent, normalised to text (row P0-4).
+    """
+
+    question_id: str
+    right: bool
+    letter: str | None
+    submitted: str
+    confidence: float
+    stop: Stop
+    n_steps: int
+
+
+class Missed(Message, frozen=True, kw_only=True, tag=True):
+    """Infrastructure failed: neither right nor wrong. kind: a failure kind, ``tree`` or ``storage``."""
+
+    question_id: str
+    kind: str
+    detail: str
+
+
+class Rollout(Request[Answered | Missed], frozen=True, kw_only=True, tag=True):
+    """Answer a question under given documents, and store outcome and steps under ``run_key``.
+
+    salt: from ``protocol.keys``; never None, an answer is always sampled.
+    """
+
+    IDEMPOTENT: ClassVar[bool] = True
+
+    run_key: str
+    question: Question
+    skill: Skill
+    prompts: Prompts
+    salt: str

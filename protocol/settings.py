@@ -1,0 +1,215 @@
+"""The knobs, one section per room, handed to an actor when it is built.
+
+Every value comes from ``config/default.yaml`` or what overlays it: no field has a
+default here, so that a knob cannot hide. Units stand in the names (``_s`` seconds,
+``_chars`` characters). Ranges are checked by ``actors.config`` at start.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+import msgspec
+from msgspec import Meta
+
+__all__ = [
+    "AgentSettings",
+    "CacheSettings",
+    "Config",
+    "DataSettings",
+    "DiagnoserSettings",
+    "Endpoint",
+    "EvolverSettings",
+    "GateSettings",
+    "LlmSettings",
+    "RoleSettings",
+    "RunSettings",
+    "RuntimeSettings",
+    "TrainerSettings",
+    "TwinSettings",
+]
+
+Positive = Annotated[int, Meta(gt=0)]
+Count = Annotated[int, Meta(ge=0)]
+Seconds = Annotated[float, Meta(gt=0)]
+Share = Annotated[float, Meta(ge=0, le=1)]
+
+
+class Section(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A part of the configuration."""
+
+
+class RunSettings(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """name: names the workspace folder. seed: the one source of every random choice."""
+
+    name: Annotated[str, Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
+    seed: Count
+    workspaces: str
+    log_level: Literal["debug", "info", "warning", "error"]
+
+
+class RuntimeSettings(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Supervision. inject_crash: testing switch, ``actor@n`` crashes on its n-th message."""
+
+    mailbox_size: Positive
+    max_restarts: Count
+    period_s: Seconds
+    backoff_s: Seconds
+    backoff_cap_s: Seconds
+    drain_s: Seconds
+    stats_s: Seconds
+    ask_timeout_s: Seconds
+    inject_crash: tuple[str, ...]
+
+
+class Endpoint(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """An OpenAI-compatible server. base_url ``twin`` is the embedded simulator.
+
+    api_key_env: the *name* of the environment variable with the key; null: no key.
+    """
+
+    name: str
+    base_url: str
+    model: str
+    roles: tuple[Literal["search", "judge", "evolve", "vision"], ...]
+    api_key_env: str | None = None
+
+
+class RoleSettings(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Sampling of a role; null leaves the server's own default."""
+
+    temperature: float | None
+    top_p: float | None
+    max_tokens: Positive | None
+
+
+class LlmSettings(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The chat client."""
+
+    endpoints: tuple[Endpoint, ...]
+    search: RoleSettings
+    judge: RoleSettings
+    evolve: RoleSettings
+    vision: RoleSettings
+    concurrency: Positive
+    send_seed: bool
+    structured_output: bool
+    attempts: Positive
+    connect_s: Seconds
+    first_token_s: Seconds
+    idle_s: Seconds
+    attempt_s: Seconds
+    total_s: Seconds
+    backoff_s: Seconds
+    backoff_cap_s: Seconds
+    retry_after_cap_s: Seconds
+    breaker_failures: Positive
+    breaker_cooldown_s: Seconds
+
+
+class CacheSettings(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Answered chats. ttl_s is positive: there is no "for ever" (row P1-1)."""
+
+    backend: Literal["sqlite", "redis", "none"]
+    ttl_s: Positive
+    redis_url: str | None
+
+
+class DataSettings(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The seed to train from, the questions and the video trees. Paths: relative to the config file's repository."""
+
+    seed: str
+    questions: str
+    trees: str
+    batch_size: Positive
+    design_share: Share
+    eval_min_per_class: Positive
+    trainable_min_units: Positive
+    tree_cache: Positive
+
+
+class AgentSettings(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The agent's budgets."""
+
+    concurrency: Positive
+    max_steps: Positive
+    max_parse_failures: Positive
+    search_k: Positive
+    time_budget_s: Seconds
+
+
+class DiagnoserSettings(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """max_degraded_share: above it a step is aborted (row P1-5)."""
+
+    concurrency: Positive
+    max_degraded_share: Share
+    max_trace_chars: Positive
+
+
+class EvolverSettings(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Edits. edit_budget_*: the learning rate at the first and the last step of the run."""
+
+    concurrency: Positive
+    minibatch: Positive
+    edit_budget_start: Positive
+    edit_budget_end: Positive
+    schedule: Literal["constant", "linear", "cosine"]
+    max_skill_chars: Positive
+    max_growth: Annotated[float, Meta(gt=0)]
+    max_notes: Positive
+    max_trace_chars: Positive
+
+
+class GateSettings(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The sequential test (GATE.md)."""
+
+    profile: Literal["balanced", "growth", "audit"]
+    alpha_small: Annotated[float, Meta(gt=0, lt=1)]
+    alpha_large: Annotated[float, Meta(gt=0, lt=1)]
+    small_units: Positive
+    draws_small: Positive
+    draws_large: Positive
+    ema_decay: Annotated[float, Meta(ge=0, lt=1)]
+    max_missing_share: Share
+    futility_power: Share
+    harm_e: Annotated[float, Meta(gt=1)]
+    missing_retries: Count
+    fresh_snapshot_after: Positive
+
+
+class TrainerSettings(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Epochs and decisions on whole packages. early_stop_patience: epochs (row P0-5)."""
+
+    epochs: Positive
+    early_stop_patience: Positive
+    min_coverage: Share
+    run_holdout_eval: bool
+    max_batches: Positive | None
+
+
+class TwinSettings(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The simulator: shares of its editor's proposals, noise of its judge, service time."""
+
+    world_seed: Count
+    helpful: Share
+    useless: Share
+    harmful: Share
+    malformed: Share
+    judge_noise: Share
+    chunk_delay_s: Annotated[float, Meta(ge=0)]
+
+
+class Config(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The whole configuration of a run."""
+
+    run: RunSettings
+    runtime: RuntimeSettings
+    llm: LlmSettings
+    cache: CacheSettings
+    data: DataSettings
+    agent: AgentSettings
+    diagnoser: DiagnoserSettings
+    evolver: EvolverSettings
+    gate: GateSettings
+    trainer: TrainerSettings
+    twin: TwinSettings

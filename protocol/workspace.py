@@ -1,0 +1,76 @@
+"""Versions of the documents, and the manifest that points at them."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from protocol.base import Message, Refused, Request
+from protocol.documents import Package, PackageTexts, Skill
+
+__all__ = [
+    "GetManifest",
+    "Manifest",
+    "OpenPackage",
+    "SaveSkills",
+    "SkillsSaved",
+    "UpdateManifest",
+]
+
+
+class Manifest(Message, frozen=True, kw_only=True, tag=True):
+    """``manifest.json``: what is current, and what was best.
+
+    epoch: the last epoch that is whole (0: none).
+    """
+
+    run_id: str
+    seed_name: str
+    current: Package
+    best_hard: Package
+    best_mixed: Package
+    epoch: int
+
+
+class GetManifest(Request[Manifest], frozen=True, kw_only=True, tag=True):
+    """The manifest as it is on disk."""
+
+    IDEMPOTENT: ClassVar[bool] = True
+
+
+class UpdateManifest(Request[Manifest], frozen=True, kw_only=True, tag=True):
+    """Replace the pointers, atomically (row P1-7)."""
+
+    IDEMPOTENT: ClassVar[bool] = True
+
+    current: Package
+    best_hard: Package
+    best_mixed: Package
+    epoch: int
+
+
+class OpenPackage(Request[PackageTexts | Refused], frozen=True, kw_only=True, tag=True):
+    """The texts of a package."""
+
+    IDEMPOTENT: ClassVar[bool] = True
+
+    package: Package
+
+
+class SkillsSaved(Message, frozen=True, kw_only=True, tag=True):
+    """The version that holds the texts now."""
+
+    version: str
+
+
+class SaveSkills(Request[SkillsSaved], frozen=True, kw_only=True, tag=True):
+    """Write a new skills version: the parent's files with these skills in their place.
+
+    trigger: what made it (``epoch-2``). The same trigger with the same texts is the same
+    version, so that a repeated request writes nothing.
+    """
+
+    IDEMPOTENT: ClassVar[bool] = True
+
+    parent: str
+    skills: tuple[Skill, ...]
+    trigger: str
