@@ -17,8 +17,8 @@ __all__ = [
     "AttemptRow",
     "BaselineRow",
     "DecisionRow",
-    "Deleted",
     "DeleteRun",
+    "Deleted",
     "DiagnosisRow",
     "DocumentRow",
     "EditRow",
@@ -155,7 +155,10 @@ class DecisionRow(Row, frozen=True, kw_only=True, tag=True):
 
 
 class RejectedRow(Row, frozen=True, kw_only=True, tag=True):
-    """The rejected ledger: a candidate that the gate did not take. edits: a JSON list of ``Edit``."""
+    """The rejected ledger: a candidate that the gate did not take.
+
+    edits: a JSON list of ``Edit``.
+    """
 
     TABLE: ClassVar[str] = "rejected"
     KEY: ClassVar[tuple[str, ...]] = ("run_key",)
@@ -321,7 +324,7 @@ class Deleted(Message, frozen=True, kw_only=True, tag=True):
 
 
 class DeleteRun(Request[Deleted], frozen=True, kw_only=True, tag=True):
-    """Delete, in every table, the rows whose ``run_key`` is this one or lies below it (row P2-3)."""
+    """Delete the rows whose ``run_key`` is this one or lies below it, in every table (P2-3)."""
 
     IDEMPOTENT: ClassVar[bool] = True
 

@@ -52,7 +52,10 @@ class Answered(Message, frozen=True, kw_only=True, tag=True):
 
 
 class Missed(Message, frozen=True, kw_only=True, tag=True):
-    """Infrastructure failed: neither right nor wrong. kind: a failure kind, ``tree`` or ``storage``."""
+    """Infrastructure failed: neither right nor wrong.
+
+    kind: a chat's failure kind, ``tree`` or ``storage``.
+    """
 
     question_id: str
     kind: str

@@ -116,7 +116,10 @@ class CacheSettings(Section, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
 
 class DataSettings(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The seed to train from, the questions and the video trees. Paths: relative to the config file's repository."""
+    """The seed to train from, the questions and the video trees.
+
+    Relative paths are looked for beside the config file, then in the checkout.
+    """
 
     seed: str
     questions: str
@@ -190,6 +193,7 @@ class TrainerSettings(Section, frozen=True, kw_only=True, forbid_unknown_fields=
 class TwinSettings(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The simulator: shares of its editor's proposals, noise of its judge, service time."""
 
+    world: str
     world_seed: Count
     helpful: Share
     useless: Share

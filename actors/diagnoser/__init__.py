@@ -1,0 +1,1 @@
+"""The diagnoser room."""
