@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import ClassVar, Literal
 
-import msgspec
-
 from protocol.base import Message, Request
 
 __all__ = [
@@ -107,7 +105,7 @@ class Chat(Request[ChatAnswer | ChatFailed], frozen=True, kw_only=True, tag=True
 
     cache_salt: None for judge, evolver and offline work (replayed from the cache
         for ever); a salt of ``protocol.keys`` for everything sampled (row P1-1).
-    json_schema: a JSON schema as raw JSON, for endpoints that can enforce one.
+    json_schema: a JSON schema as JSON text, for endpoints that can enforce one.
     """
 
     IDEMPOTENT: ClassVar[bool] = True
@@ -116,4 +114,4 @@ class Chat(Request[ChatAnswer | ChatFailed], frozen=True, kw_only=True, tag=True
     messages: tuple[ChatMessage, ...]
     cache_salt: str | None
     max_tokens: int | None = None
-    json_schema: msgspec.Raw | None = None
+    json_schema: str | None = None

@@ -1,0 +1,112 @@
+"""The one connection that writes ``run.db``, and the one that reads it.
+
+Every transaction is ``BEGIN IMMEDIATE .. COMMIT`` inside one shielded block: aiosqlite
+goes on with a statement whose waiter was cancelled, so an unshielded cancellation would
+leave a transaction open and the next commit would commit its half.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+import aiosqlite
+import anyio
+
+from actors.ledger import schema
+from protocol.ledger import AnyRow, Select
+
+__all__ = ["Database"]
+
+Operation = tuple[AnyRow, ...] | str  # rows to write, or a run_key to delete
+
+
+class Database:
+    """An open ``run.db``. Use ``await Database.open(path)``, and ``close`` it."""
+
+    def __init__(self, writer: aiosqlite.Connection, reader: aiosqlite.Connection) -> None:
+        self._writer = writer
+        self._reader = reader
+
+    @classmethod
+    async def open(cls, path: Path) -> Database:
+        """Create what is missing and open both connections.
+
+        Raises sqlite3.Error (with the path) if the file is not a database or cannot be written.
+        """
+        try:
+            writer = await aiosqlite.connect(path, isolation_level=None)
+        except sqlite3.Error as error:
+            raise sqlite3.OperationalError(f"{path}: {error}") from error
+        try:
+            for statement in (
+                "PRAGMA journal_mode=WAL",
+                "PRAGMA synchronous=NORMAL",
+                "PRAGMA busy_timeout=5000",
+                *schema.ddl(),
+            ):
+                await writer.execute(statement)
+            reader = await aiosqlite.connect(f"file:{path}?mode=ro", uri=True, isolation_level=None)
+        except sqlite3.Error as error:
+            with anyio.CancelScope(shield=True):
+                await writer.close()
+            raise sqlite3.OperationalError(f"{path}: {error}") from error
+        return cls(writer, reader)
+
+    async def close(self) -> None:
+        """Close both; their threads are not daemons, a missed close hangs the exit."""
+        with anyio.CancelScope(shield=True):
+            await self._reader.close()
+            await self._writer.close()
+
+    async def apply(self, operations: Sequence[Operation]) -> list[int]:
+        """Run operations in order in one transaction; returns the rows touched by each.
+
+        Raises sqlite3.Error after a rollback: then none of them happened.
+        """
+        with anyio.CancelScope(shield=True):
+            await self._writer.execute("BEGIN IMMEDIATE")
+            try:
+                touched = [await self._apply_one(operation) for operation in operations]
+                await self._writer.execute("COMMIT")
+            except BaseException:
+                await self._writer.execute("ROLLBACK")
+                raise
+        return touched
+
+    async def _apply_one(self, operation: Operation) -> int:
+        if isinstance(operation, str):
+            return await self._delete(operation)
+        by_type: dict[type[AnyRow], list[tuple[schema.Scalar, ...]]] = {}
+        for row in operation:
+            by_type.setdefault(type(row), []).append(schema.parameters(row))
+        for kind, values in by_type.items():
+            await self._writer.executemany(schema.upsert_sql(kind), values)
+        return len(operation)
+
+    async def _delete(self, run_key: str) -> int:
+        deleted = 0
+        for statement, values in schema.delete_sql(run_key):
+            cursor = await self._writer.execute(statement, values)
+            deleted += cursor.rowcount
+            await cursor.close()
+        return deleted
+
+    async def select(self, query: Select) -> tuple[AnyRow, ...]:
+        """Committed rows. Raises schema.UnknownTable."""
+        statement, values = schema.select_sql(query)
+        kind = schema.ROW_TYPES[query.table]
+        with anyio.CancelScope(shield=True):
+            fetched: Iterable[sqlite3.Row] = await self._reader.execute_fetchall(statement, values)
+        return tuple(schema.read_row(kind, tuple(row)) for row in fetched)
+
+    async def sync(self) -> None:
+        """Bring everything committed into the main file and to disk.
+
+        With synchronous=NORMAL a commit survives the death of the process; this makes it
+        survive the loss of power. Only this connection checkpoints, which also keeps clear of
+        SQLite's WAL-reset bug (fixed in 3.51.3).
+        """
+        with anyio.CancelScope(shield=True):
+            await self._writer.execute_fetchall("PRAGMA wal_checkpoint(FULL)")

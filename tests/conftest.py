@@ -1,0 +1,11 @@
+"""Shared fixtures."""
+
+from __future__ import annotations
+
+import pytest
+
+
+@pytest.fixture
+def anyio_backend() -> str:
+    """Rooms run on asyncio, as in production; the runtime's own tests also use trio."""
+    return "asyncio"

@@ -1,0 +1,115 @@
+"""The file itself: transactions, cancellation, group commit."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import anyio
+import pytest
+
+from actors.ledger.commit import GroupCommit
+from actors.ledger.sqlite import Database, Operation
+from protocol.ledger import Select, Where
+from tests.ledger.rows import epoch, outcome
+
+pytestmark = pytest.mark.anyio
+
+
+@asynccontextmanager
+async def opened(path: Path) -> AsyncIterator[Database]:
+    """An open database, closed whatever happens."""
+    database = await Database.open(path)
+    try:
+        yield database
+    finally:
+        await database.close()
+
+
+async def _count(database: Database, table: str = "outcomes") -> int:
+    return len(await database.select(Select(table=table)))
+
+
+async def test_writing_the_same_row_twice_leaves_one(tmp_path: Path) -> None:
+    """Keys are unique: a repeated record replaces, it never doubles."""
+    async with opened(tmp_path / "run.db") as database:
+        await database.apply([(outcome("k", "q1", "wrong"),), (outcome("k", "q1", "right"),)])
+        (row,) = await database.select(Select(table="outcomes"))
+        assert row == outcome("k", "q1", "right")
+
+
+async def test_P2_3_a_step_that_runs_again_deletes_its_own_rows_only(tmp_path: Path) -> None:
+    """P2-3: after the delete nothing of the step is left, and nothing else is gone."""
+    async with opened(tmp_path / "run.db") as database:
+        rows = tuple(
+            outcome(key, "q1") for key in ("e1/a/s1/rollout", "e1/a/s1/gate/b0", "e1/b/s1")
+        )
+        await database.apply([rows, (epoch(1),)])
+        assert await database.apply(["e1/a/s1"]) == [2]
+        left = await database.select(Select(table="outcomes"))
+        assert left == (outcome("e1/b/s1", "q1"),)
+        assert await _count(database, "epochs") == 1
+
+
+async def test_a_failing_group_leaves_nothing_behind(tmp_path: Path) -> None:
+    """One transaction: all of it or none of it."""
+    async with opened(tmp_path / "run.db") as database:
+        with pytest.raises(UnicodeEncodeError):
+            await database.apply([(outcome("k", "q1"),), (outcome("k", "q2", submitted="\ud83d"),)])
+        assert await _count(database) == 0
+        await database.apply([(outcome("k", "q3"),)])
+        assert await _count(database) == 1
+
+
+async def test_cancellation_never_tears_a_transaction(tmp_path: Path) -> None:
+    """A scope that is cancelled at any point leaves whole groups only, and no lock behind."""
+    async with opened(tmp_path / "run.db") as database:
+        for index in range(30):
+            with anyio.CancelScope() as scope:
+                async with anyio.create_task_group() as group:
+                    pair = (outcome(f"k{index}", "q1"), outcome(f"k{index}", "q2"))
+                    group.start_soon(database.apply, [pair])
+                    for _ in range(index):
+                        await anyio.lowlevel.checkpoint()
+                    scope.cancel()
+            rows = await database.select(
+                Select(table="outcomes", where=(Where(column="run_key", value=f"k{index}"),))
+            )
+            assert len(rows) in (0, 2)
+        await database.apply([(outcome("after", "q1"),)])
+
+
+async def test_only_the_culprit_of_a_group_fails(tmp_path: Path) -> None:
+    """P0-4: one question that cannot be stored costs nobody else anything."""
+    async with opened(tmp_path / "run.db") as database:
+        commits = GroupCommit(database, 16)
+        results: dict[str, str] = {}
+
+        async def submit(name: str, operation: Operation) -> None:
+            try:
+                await commits.submit(operation)
+                results[name] = "stored"
+            except UnicodeEncodeError:
+                results[name] = "refused"
+
+        async with anyio.create_task_group() as group:
+            async with anyio.create_task_group() as callers:
+                for index in range(5):
+                    bad = {"submitted": "\ud83d"} if index == 2 else {}
+                    callers.start_soon(submit, f"q{index}", (outcome("k", f"q{index}", **bad),))
+                await anyio.wait_all_tasks_blocked()
+                group.start_soon(commits.run)
+            group.cancel_scope.cancel()
+        commits.close()
+        assert results == {f"q{i}": "refused" if i == 2 else "stored" for i in range(5)}
+        assert await _count(database) == 4
+
+
+async def test_a_file_that_is_not_a_database_is_named(tmp_path: Path) -> None:
+    """The operator learns which file is at fault."""
+    path = tmp_path / "run.db"
+    path.write_bytes(b"not a database, but long enough to be looked at" * 40)
+    with pytest.raises(sqlite3.OperationalError, match=r"run\.db"):
+        await Database.open(path)
