@@ -8,7 +8,7 @@ from __future__ import annotations
 import types
 import typing
 from collections.abc import Iterable, Sequence
-from typing import get_args, get_type_hints
+from typing import TypeVar, get_args, get_type_hints
 
 import msgspec
 
@@ -27,6 +27,7 @@ __all__ = [
     "upsert_sql",
 ]
 
+T = TypeVar("T", bound=AnyRow)
 Scalar = str | int | float | None
 ROW_TYPES: dict[str, type[AnyRow]] = {kind.TABLE: kind for kind in get_args(AnyRow)}
 _AFFINITY = {str: "TEXT", int: "INTEGER", float: "REAL", bool: "INTEGER"}
@@ -36,7 +37,7 @@ class UnknownTable(KeyError):
     """A query names a table or a column that no row type has."""
 
 
-def columns(kind: type[AnyRow]) -> tuple[str, ...]:
+def columns(kind: type[msgspec.Struct]) -> tuple[str, ...]:
     """The column names, in field order."""
     return tuple(kind.__struct_fields__)
 
@@ -88,7 +89,7 @@ def parameters(row: AnyRow) -> tuple[Scalar, ...]:
     return values
 
 
-def read_row(kind: type[AnyRow], values: Sequence[Scalar]) -> AnyRow:
+def read_row(kind: type[T], values: Sequence[Scalar]) -> T:
     """A stored row as its type (SQLite has no booleans: 0 and 1 are read back as such)."""
     named = dict(zip(columns(kind), values, strict=True))
     return msgspec.convert(named, kind, strict=False)

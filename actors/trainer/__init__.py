@@ -1,1 +1,1 @@
-"""The trainer room."""
+"""The training loop: epochs, steps, evaluation, early stop, resume."""

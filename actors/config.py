@@ -1,0 +1,240 @@
+"""Reading the configuration: default.yaml, overlaid by a file, overlaid by ``--set``.
+
+Nothing is written and no actor exists while this runs: whatever is wrong is told here, all
+of it in one error that names the layer, the key and what to do.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+import msgspec
+import yaml
+
+from protocol.settings import Config
+
+__all__ = ["ROOT", "ConfigError", "changed_keys", "dump_config", "load_config", "resolve_path"]
+
+ROOT = Path(__file__).resolve().parents[1]
+DEFAULT = ROOT / "config" / "default.yaml"
+
+# What may differ when a run is resumed: it changes pace, place or length, never a result.
+FREE_ON_RESUME = (
+    "run.log_level",
+    "run.workspaces",
+    "runtime.",
+    "cache.",
+    "trainer.epochs",
+    "trainer.early_stop_patience",
+    "llm.concurrency",
+    "llm.attempts",
+    "llm.connect_s",
+    "llm.first_token_s",
+    "llm.idle_s",
+    "llm.attempt_s",
+    "llm.total_s",
+    "llm.backoff",
+    "llm.retry_after_cap_s",
+    "llm.breaker",
+    "agent.concurrency",
+    "diagnoser.concurrency",
+    "evolver.concurrency",
+    "data.tree_cache",
+    "twin.chunk_delay_s",
+)
+
+Tree = dict[str, object]
+
+
+class ConfigError(ValueError):
+    """The configuration cannot be used; ``problems`` has one line each."""
+
+    def __init__(self, problems: Sequence[str]) -> None:
+        super().__init__("\n".join(problems))
+        self.problems = tuple(problems)
+
+
+class _StrictLoader(yaml.SafeLoader):
+    """YAML that refuses a key given twice: the first one would be lost without a word."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[object, object]:
+        seen: set[object] = set()
+        for key_node, _ in node.value:
+            key = self.construct_object(key_node, deep=True)
+            if key in seen:
+                line = key_node.start_mark.line + 1
+                raise ConfigError([f"line {line}: key {key!r} is given twice"])
+            seen.add(key)
+        return super().construct_mapping(node, deep=deep)
+
+
+def _parse(text: str, source: str) -> object:
+    try:
+        return yaml.load(text, Loader=_StrictLoader)
+    except yaml.YAMLError as error:
+        raise ConfigError([f"{source}: not valid YAML: {error}"]) from error
+    except ConfigError as error:
+        raise ConfigError([f"{source}: {problem}" for problem in error.problems]) from error
+
+
+def _read(path: Path) -> Tree:
+    try:
+        text = path.read_text(encoding="utf-8")
+    except FileNotFoundError as error:
+        raise ConfigError([f"{path}: no such file; see config/ for examples"]) from error
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError([f"{path}: cannot be read: {error}"]) from error
+    tree = _parse(text, str(path))
+    if tree is None:
+        return {}
+    if not isinstance(tree, dict):
+        raise ConfigError([f"{path}: must be a mapping of sections, not {type(tree).__name__}"])
+    return tree
+
+
+def _from_set(assignment: str) -> Tree:
+    """``a.b=c`` as a tree; the value is YAML."""
+    key, equals, value = assignment.partition("=")
+    if not equals or not key.strip():
+        raise ConfigError([f"--set {assignment}: must be KEY=VALUE, such as trainer.epochs=5"])
+    parsed = _parse(value, f"--set {key}")
+    for part in reversed(key.strip().split(".")):
+        parsed = {part: parsed}
+    assert isinstance(parsed, dict)
+    return parsed
+
+
+def _leaves(tree: Mapping[str, object], prefix: str = "") -> Iterator[tuple[str, object]]:
+    for key, value in tree.items():
+        name = f"{prefix}{key}"
+        if isinstance(value, dict):
+            yield from _leaves(value, f"{name}.")
+        else:
+            yield name, value
+
+
+def _nearest(name: str, known: Sequence[str]) -> str:
+    leaf = name.rsplit(".", 1)[-1]
+    by_leaf = [candidate for candidate in known if candidate.rsplit(".", 1)[-1] == leaf]
+    close = by_leaf or difflib.get_close_matches(name, known, n=1, cutoff=0.4)
+    if not close:
+        leaves = {candidate.rsplit(".", 1)[-1]: candidate for candidate in known}
+        close = [leaves[hit] for hit in difflib.get_close_matches(leaf, list(leaves), n=1)]
+    return f"; did you mean {close[0]!r}?" if close else "; see config/default.yaml"
+
+
+def _overlay(
+    base: Tree, layer: Tree, source: str, known: Sequence[str], prefix: str = ""
+) -> list[str]:
+    """Put a layer over the tree in place; returns its unknown keys as problems."""
+    problems = []
+    for key, value in layer.items():
+        name = f"{prefix}{key}"
+        if key not in base:
+            problems.append(f"{source}: unknown key {name!r}{_nearest(name, known)}")
+            continue
+        below = base[key]
+        if isinstance(below, dict) and isinstance(value, dict):
+            problems += _overlay(below, value, source, known, f"{name}.")
+        elif isinstance(below, dict):
+            problems.append(f"{source}: {name!r} is a section, not a value; give its keys")
+        else:
+            base[key] = value
+    return problems
+
+
+def _convert(tree: Tree) -> Config:
+    """Typed sections. Raises ConfigError with the first problem of every section."""
+    problems = []
+    sections: dict[str, object] = {}
+    for field in msgspec.structs.fields(Config):
+        try:
+            sections[field.name] = msgspec.convert(tree[field.name], field.type)
+        except msgspec.ValidationError as error:
+            text, _, where = str(error).partition(" - at `$")
+            key = f"{field.name}{where.rstrip('`')}"
+            problems.append(f"{key}: {text[0].lower()}{text[1:]}")
+    if problems:
+        raise ConfigError(problems)
+    return Config(**sections)  # type: ignore[arg-type]  # converted one by one above
+
+
+def _cross_checks(config: Config) -> list[str]:
+    """What no single field can know."""
+    problems = []
+    names = [endpoint.name for endpoint in config.llm.endpoints]
+    if len(set(names)) != len(names):
+        problems.append("llm.endpoints: two endpoints have the same name; names tell them apart")
+    problems += [
+        f"llm.endpoints: no endpoint has the role {role!r}; add it to one"
+        for role in ("search", "judge", "evolve")
+        if not any(role in endpoint.roles for endpoint in config.llm.endpoints)
+    ]
+    twin = config.twin
+    shares = twin.helpful + twin.useless + twin.harmful + twin.malformed
+    if abs(shares - 1.0) > 1e-9:
+        problems.append(f"twin: helpful + useless + harmful + malformed is {shares:g}, must be 1")
+    if config.llm.attempt_s > config.llm.total_s:
+        problems.append("llm.attempt_s: longer than llm.total_s, so that no try could be repeated")
+    if config.evolver.edit_budget_end > config.evolver.edit_budget_start:
+        problems.append("evolver.edit_budget_end: larger than edit_budget_start; it decays")
+    return problems
+
+
+def load_config(path: Path | None, assignments: Sequence[str] = ()) -> Config:
+    """The configuration of a run.
+
+    path: a YAML file with what differs from default.yaml; None: nothing does.
+    assignments: ``KEY=VALUE`` texts, applied last, in order.
+
+    Raises ConfigError naming every problem that could be seen.
+    """
+    tree = _read(DEFAULT)
+    known = [name for name, _ in _leaves(tree)]
+    problems = []
+    if path is not None:
+        problems += _overlay(tree, _read(path), str(path), known)
+    for assignment in assignments:
+        layer = _from_set(assignment)
+        problems += _overlay(tree, layer, f"--set {assignment.partition('=')[0]}", known)
+    if problems:
+        raise ConfigError(problems)
+    config = _convert(tree)
+    if problems := _cross_checks(config):
+        raise ConfigError(problems)
+    return config
+
+
+def dump_config(config: Config) -> str:
+    """The whole effective configuration as YAML; ``load_config`` reads it back equal."""
+    plain = msgspec.to_builtins(config)
+    return yaml.safe_dump(plain, sort_keys=False, allow_unicode=True, width=100)
+
+
+def changed_keys(old: Config, new: Config) -> list[tuple[str, object, object]]:
+    """What would make a resumed run another run: (key, old value, new value)."""
+    before = dict(_leaves(msgspec.to_builtins(old)))
+    after = dict(_leaves(msgspec.to_builtins(new)))
+    return [
+        (key, before.get(key), after.get(key))
+        for key in sorted(before.keys() | after.keys())
+        if before.get(key) != after.get(key) and not key.startswith(FREE_ON_RESUME)
+    ]
+
+
+def resolve_path(text: str, config_path: Path | None) -> Path:
+    """A path of the configuration: as it is, beside the config file, or in the checkout.
+
+    Raises ConfigError naming the places that were looked at.
+    """
+    given = Path(text).expanduser()
+    places = [given] if given.is_absolute() else [Path.cwd() / given, ROOT / given]
+    if config_path is not None and not given.is_absolute():
+        places.insert(0, config_path.resolve().parent / given)
+    for place in places:
+        if place.exists():
+            return place.resolve()
+    looked = ", ".join(str(place) for place in dict.fromkeys(places))
+    raise ConfigError([f"{text}: no such file or folder; looked at {looked}"])

@@ -1,0 +1,43 @@
+"""Reading a ``run.db`` from outside a run: synchronous, read-only, for commands and reports."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import TypeVar
+
+from actors.ledger import schema
+from protocol.ledger import AnyRow, Select, Where
+
+__all__ = ["Reader", "open_reader"]
+
+T = TypeVar("T", bound=AnyRow)
+
+
+class Reader:
+    """A read-only view of one ``run.db``."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+
+    def rows(self, kind: type[T], *where: Where) -> list[T]:
+        """All rows of a type that meet every condition, ordered by key."""
+        statement, values = schema.select_sql(Select(table=kind.TABLE, where=where))
+        found = self._connection.execute(statement, values)
+        return [schema.read_row(kind, row) for row in found]
+
+
+@contextmanager
+def open_reader(path: Path) -> Iterator[Reader]:
+    """Open with ``mode=ro``; a run may be writing meanwhile.
+
+    Raises sqlite3.OperationalError (with the path) if there is no such database.
+    """
+    try:
+        connection = sqlite3.connect(f"file:{path}?mode=ro", uri=True)
+    except sqlite3.OperationalError as error:
+        raise sqlite3.OperationalError(f"{path}: {error}") from error
+    with closing(connection):
+        yield Reader(connection)

@@ -1,0 +1,97 @@
+"""Where log lines go: JSON to ``logs/train.jsonl``, the same events readable on stderr.
+
+Event names are stable dotted verbs (``gate.decision``, ``actor.restarted``); scope and actor
+come from structlog's context variables, which the runtime binds. Secrets never pass.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+import sys
+from collections.abc import Mapping, MutableMapping
+from pathlib import Path
+from typing import TextIO
+
+import msgspec
+import structlog
+from structlog.typing import EventDict, WrappedLogger
+
+__all__ = ["configure_logs"]
+
+_SECRET = re.compile(r"(api_?key|authorization|password|secret|bearer)", re.IGNORECASE)
+_URL_USERINFO = re.compile(r"(?<=://)[^/@\s]+(?=@)")
+_QUIET_ON_CONSOLE = frozenset({"runtime.stats", "call.done"})
+
+
+def _without_secrets(_: WrappedLogger, __: str, event: EventDict) -> EventDict:
+    """Mask values whose key names a secret, and credentials inside URLs."""
+    for key, value in event.items():
+        if _SECRET.search(key):
+            event[key] = "***"
+        elif isinstance(value, str) and "@" in value:
+            event[key] = _URL_USERINFO.sub("***", value)
+    return event
+
+
+class _JsonLines:
+    """A processor that writes every event to the file, then hands it on."""
+
+    def __init__(self, file: TextIO) -> None:
+        self._file = file
+        self._traceback = structlog.processors.format_exc_info
+
+    def __call__(self, logger: WrappedLogger, name: str, event: EventDict) -> EventDict:
+        line: Mapping[str, object] = self._traceback(logger, name, dict(event))
+        self._file.write(msgspec.json.encode(line, enc_hook=repr, order=None).decode() + "\n")
+        self._file.flush()
+        return event
+
+
+def _drop_quiet(_: WrappedLogger, __: str, event: EventDict) -> EventDict:
+    if event.get("event") in _QUIET_ON_CONSOLE:
+        raise structlog.DropEvent
+    return event
+
+
+def _for_console(_: WrappedLogger, __: str, event: MutableMapping[str, object]) -> EventDict:
+    """The console shows the time of day, and no run id: it shows one run. The file keeps both."""
+    event.pop("run_id", None)
+    stamp = event.get("timestamp")
+    if isinstance(stamp, str):
+        event["timestamp"] = stamp[11:19]
+    return event
+
+
+def configure_logs(path: Path | None, level: str, run_id: str | None) -> TextIO | None:
+    """Set structlog up for the process.
+
+    path: the JSON lines file, appended to; None: console only. level: a level's name.
+    Returns the open file, to be closed at the end.
+    """
+    file = None if path is None else path.open("a", encoding="utf-8", buffering=1)
+    structlog.contextvars.clear_contextvars()
+    if run_id is not None:
+        structlog.contextvars.bind_contextvars(run_id=run_id)
+    colours = sys.stderr.isatty() and not os.environ.get("NO_COLOR")
+    structlog.configure(
+        processors=[
+            structlog.contextvars.merge_contextvars,
+            structlog.processors.add_log_level,
+            structlog.processors.TimeStamper(fmt="iso", utc=True),
+            _without_secrets,
+            *([] if file is None else [_JsonLines(file)]),
+            _drop_quiet,
+            _for_console,
+            structlog.dev.ConsoleRenderer(
+                colors=colours,
+                pad_event_to=20,
+                exception_formatter=structlog.dev.plain_traceback,
+            ),
+        ],
+        wrapper_class=structlog.make_filtering_bound_logger(logging.getLevelName(level.upper())),
+        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+        cache_logger_on_first_use=False,
+    )
+    return file

@@ -1,0 +1,281 @@
+"""The trainer's shell: the epoch loop, its checkpoints, and where it resumes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import msgspec
+
+from actors.runtime.actor import Actor, Context, handles
+from actors.runtime.address import Address
+from actors.runtime.errors import ActorCrashed, AskTimeout, PoisonMessage
+from actors.trainer.epoch import Drained, epoch_row, run_epoch
+from actors.trainer.evaluate import evaluate
+from actors.trainer.peers import Peers
+from actors.trainer.state import TrainerState, after_epoch
+from protocol.base import Refused, Scope
+from protocol.documents import Package, PackageTexts, Skill
+from protocol.gate import RefreshLadder
+from protocol.ledger import (
+    DecisionRow,
+    EpochRow,
+    EvaluationRow,
+    Flush,
+    Record,
+    Select,
+    Where,
+    rows_of,
+)
+from protocol.rollout import Answered, Missed, Rollout
+from protocol.settings import Config
+from protocol.trainer import Train, TrainingEnded
+from protocol.workspace import GetManifest, OpenPackage, SaveSkills, UpdateManifest
+
+__all__ = ["TrainerActor", "TrainerPeers"]
+
+
+@dataclass(frozen=True)
+class TrainerPeers:
+    """The addresses that the trainer holds."""
+
+    dataset: Address
+    rollout: Address
+    diagnoser: Address
+    evolver: Address
+    gate: Address
+    baseline: Address
+    ledger: Address
+    workspace: Address
+
+
+class TrainerActor(Actor):
+    """Runs ``Train`` from wherever the checkpoint and the ledger stand."""
+
+    def __init__(self, config: Config, addresses: TrainerPeers) -> None:
+        self._config = config
+        self._addresses = addresses
+        self._state: TrainerState | None = None
+
+    async def on_start(self, context: Context) -> None:
+        """Take up the checkpointed state."""
+        self._context = context
+        self._log = context.log
+        if context.restored is not None:
+            self._state = msgspec.json.decode(context.restored, type=TrainerState)
+        self._peers = Peers(
+            dataset=self._addresses.dataset,
+            diagnoser=self._addresses.diagnoser,
+            evolver=self._addresses.evolver,
+            gate=self._addresses.gate,
+            baseline=self._addresses.baseline,
+            ledger=self._addresses.ledger,
+            workspace=self._addresses.workspace,
+            roll=self._roll,
+            draining=lambda: context.draining,
+        )
+
+    def snapshot(self) -> bytes | None:
+        """The state, for the checkpoint."""
+        return None if self._state is None else msgspec.json.encode(self._state)
+
+    async def _roll(self, job: Rollout) -> Answered | Missed:
+        """A rollout whose actor failed is missing; a dead house is not, it ends the run."""
+        try:
+            return await self._addresses.rollout.ask(job)
+        except (ActorCrashed, PoisonMessage, AskTimeout) as failure:
+            return Missed(question_id=job.question.question_id, kind="crash", detail=str(failure))
+
+    @handles(Train)
+    async def train(self, request: Train) -> TrainingEnded | Refused:
+        """Epochs until they are done, patience is out, or a stop is asked for."""
+        state = await self._begin()
+        if isinstance(state, Refused):
+            return state
+        trainer = self._config.trainer
+        while True:
+            if state.epoch >= trainer.epochs:
+                return await self._end(state, "done")
+            if state.epochs_since_best_improved >= trainer.early_stop_patience:
+                return await self._end(state, "early_stop")
+            ended = await self._epoch(state)
+            if isinstance(ended, Refused):
+                return ended
+            if isinstance(ended, Drained):
+                return self._ended(state, "drained")
+            state = ended
+
+    async def _begin(self) -> TrainerState | Refused:
+        """The state to go on from; a fresh run first evaluates the seed package on val.
+
+        That draw of its own serves as val's baseline: diag and val were chosen with the seed's
+        outcomes in view, so those must not serve twice (ALGORITHM.md section 3).
+        """
+        if self._state is None:
+            manifest = await self._peers.workspace.ask(GetManifest())
+            self._state = TrainerState(
+                epoch=0,
+                seed_package=manifest.current,
+                current=manifest.current,
+                best_hard=manifest.current,
+                best_mixed=manifest.current,
+                epochs_since_best_improved=0,
+                observed_epoch=0,
+            )
+        state = self._state
+        behind = await self._roll_forward(state)
+        if behind is not None:
+            return behind
+        texts = await self._open(state.seed_package)
+        if isinstance(texts, Refused):
+            return texts
+        row = await self._evaluate(texts, epoch=0, pool="val", kind="seed")
+        return row if isinstance(row, Refused) else state
+
+    async def _roll_forward(self, state: TrainerState) -> Refused | None:
+        """The file comes before the row, so the row may lack the last epoch: write it.
+
+        Refused if they are further apart: then one of them was replaced by hand.
+        """
+        found = await self._peers.ledger.ask(Select(table="epochs"))
+        last = max((row.epoch for row in rows_of(EpochRow, found)), default=0)
+        if state.epoch not in (last, last + 1):
+            return Refused(
+                what=f"checkpoint.json is at epoch {state.epoch}, run.db at epoch {last}",
+                remedy="restore the file that belongs to the other, or start a fresh workspace",
+            )
+        if state.epoch == last + 1:
+            await self._close_epoch(state)
+        return None
+
+    async def _epoch(self, state: TrainerState) -> TrainerState | Drained | Refused:
+        epoch = state.epoch + 1
+        texts = await self._open(state.current)
+        if isinstance(texts, Refused):
+            return texts
+        self._log.info("epoch.start", epoch=epoch, package=str(state.current))
+        trained = await run_epoch(self._peers, self._config, epoch, texts)
+        if isinstance(trained, Drained | Refused):
+            return trained
+        texts = await self._save(texts, trained.skills, epoch)
+        if isinstance(texts, Refused):
+            return texts
+        if self._context.draining:
+            return Drained()
+        row = await self._evaluate(texts, epoch=epoch, pool="val", kind="final")
+        if isinstance(row, Refused):
+            return row
+        await self._observe(state, epoch)
+        return await self._boundary(state, texts)
+
+    async def _open(self, package: Package) -> PackageTexts | Refused:
+        return await self._peers.workspace.ask(OpenPackage(package=package))
+
+    async def _save(
+        self, texts: PackageTexts, skills: tuple[Skill, ...], epoch: int
+    ) -> PackageTexts | Refused:
+        """A new skills version if any class's skill changed, else the same package."""
+        changed = tuple(
+            skill for skill in skills if texts.skill_for(skill.task_type).text != skill.text
+        )
+        if not changed:
+            return texts
+        saved = await self._peers.workspace.ask(
+            SaveSkills(
+                scope=Scope(epoch=epoch),
+                parent=texts.package.skills,
+                skills=changed,
+                trigger=f"epoch-{epoch}",
+            )
+        )
+        return await self._open(Package(skills=saved.version, prompts=texts.package.prompts))
+
+    async def _evaluate(
+        self, texts: PackageTexts, *, epoch: int, pool: Literal["val", "test"], kind: str
+    ) -> EvaluationRow | Refused:
+        return await evaluate(
+            self._peers,
+            texts,
+            seed=self._config.run.seed,
+            epoch=epoch,
+            pool=pool,
+            kind=kind,
+            min_coverage=self._config.trainer.min_coverage,
+        )
+
+    async def _observe(self, state: TrainerState, epoch: int) -> None:
+        """Let the gate observe the epoch, and checkpoint at once (row W-5).
+
+        A crash after this finds ``gate_epoch_observed`` and the gate's pools in one file.
+        """
+        if state.observed_epoch >= epoch:
+            return
+        await self._peers.gate.ask(RefreshLadder(scope=Scope(epoch=epoch), epoch=epoch))
+        self._state = msgspec.structs.replace(state, observed_epoch=epoch)
+        await self._context.checkpoint(f"epoch {epoch} observed")
+
+    async def _boundary(self, state: TrainerState, texts: PackageTexts) -> TrainerState:
+        """Ledger flushed, checkpoint replaced, epoch row, manifest replaced: in this order."""
+        evaluations = await self._peers.ledger.ask(Select(table="evaluations"))
+        following = after_epoch(state, texts.package, rows_of(EvaluationRow, evaluations))
+        await self._peers.ledger.ask(Flush())
+        self._state = following
+        await self._context.checkpoint(f"epoch {following.epoch}")
+        await self._close_epoch(following)
+        return following
+
+    async def _close_epoch(self, state: TrainerState) -> None:
+        decisions = await self._peers.ledger.ask(
+            Select(table="decisions", where=(Where(column="epoch", value=state.epoch),))
+        )
+        row = epoch_row(
+            state.epoch,
+            state.current,
+            rows_of(DecisionRow, decisions),
+            state.epochs_since_best_improved,
+        )
+        await self._peers.ledger.ask(Record(scope=Scope(epoch=state.epoch), rows=(row,)))
+        await self._peers.workspace.ask(
+            UpdateManifest(
+                scope=Scope(epoch=state.epoch),
+                current=state.current,
+                best_hard=state.best_hard,
+                best_mixed=state.best_mixed,
+                epoch=state.epoch,
+            )
+        )
+        self._log.info(
+            "epoch.done",
+            epoch=state.epoch,
+            package=str(state.current),
+            best=str(state.best_hard),
+            tests=row.tests,
+            accepted=row.accepted,
+            sum_alpha=row.sum_alpha,
+            epochs_since_best_improved=state.epochs_since_best_improved,
+        )
+
+    async def _end(
+        self, state: TrainerState, status: Literal["done", "early_stop"]
+    ) -> TrainingEnded | Refused:
+        """The holdout: the best package once on test; the seed's own predictions stand for it."""
+        if self._config.trainer.run_holdout_eval and state.best_hard != state.seed_package:
+            texts = await self._open(state.best_hard)
+            if isinstance(texts, Refused):
+                return texts
+            row = await self._evaluate(texts, epoch=state.epoch, pool="test", kind="best_hard")
+            if isinstance(row, Refused):
+                return row
+        await self._peers.ledger.ask(Flush())
+        return self._ended(state, status)
+
+    def _ended(
+        self, state: TrainerState, status: Literal["done", "early_stop", "drained"]
+    ) -> TrainingEnded:
+        return TrainingEnded(
+            status=status,
+            epochs=state.epoch,
+            seed_package=state.seed_package,
+            best_hard=state.best_hard,
+            best_mixed=state.best_mixed,
+        )

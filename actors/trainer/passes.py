@@ -1,0 +1,85 @@
+"""A pass: many questions under one package, side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+
+import anyio
+import structlog
+
+from protocol.base import Scope
+from protocol.dataset import Question
+from protocol.documents import PackageTexts, Prompts, Skill
+from protocol.rollout import Answered, Missed, Rollout
+
+__all__ = ["jobs_for", "run_jobs"]
+
+_RETRIES = 2
+_PROGRESS_S = 10.0
+
+log = structlog.get_logger("trainer")
+
+
+def jobs_for(
+    questions: Sequence[Question], texts: PackageTexts, run_key: str, salt: str, scope: Scope
+) -> list[Rollout]:
+    """One rollout per question under a whole package: every class with its own skill."""
+    return [
+        _job(question, texts.skill_for(question.task_type), texts.prompts, run_key, salt, scope)
+        for question in questions
+    ]
+
+
+def _job(
+    question: Question, skill: Skill, prompts: Prompts, run_key: str, salt: str, scope: Scope
+) -> Rollout:
+    return Rollout(
+        scope=Scope(
+            epoch=scope.epoch,
+            step=scope.step,
+            task_type=question.task_type,
+            question_id=question.question_id,
+        ),
+        run_key=run_key,
+        question=question,
+        skill=skill,
+        prompts=prompts,
+        salt=salt,
+    )
+
+
+async def run_jobs(
+    roll: Callable[[Rollout], Awaitable[Answered | Missed]], jobs: Sequence[Rollout]
+) -> list[Answered | Missed]:
+    """Run every job, and those that infrastructure lost again, at most twice.
+
+    Returns one result per job, in their order, however they interleave.
+    """
+    results: list[Answered | Missed | None] = [None] * len(jobs)
+    last_said = anyio.current_time()
+
+    async def run(index: int) -> None:
+        nonlocal last_said
+        results[index] = await roll(jobs[index])
+        if anyio.current_time() - last_said >= _PROGRESS_S:
+            last_said = anyio.current_time()
+            answered = [result for result in results if isinstance(result, Answered)]
+            log.info(
+                "pass.progress",
+                run_key=jobs[index].run_key,
+                answered=len(answered),
+                planned=len(jobs),
+                right=sum(result.right for result in answered),
+            )
+
+    todo = list(range(len(jobs)))
+    for _ in range(1 + _RETRIES):
+        async with anyio.create_task_group() as group:
+            for index in todo:
+                group.start_soon(run, index)
+        todo = [index for index in todo if isinstance(results[index], Missed)]
+        if not todo:
+            break
+    finished = [result for result in results if result is not None]
+    assert len(finished) == len(jobs), "every job has a result once its task ended"
+    return finished

@@ -1,0 +1,86 @@
+"""Counting a pass, and how sure one may be of the count. Pure."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import msgspec
+
+from protocol.rollout import Answered, Missed, soft_score
+
+__all__ = ["McNemar", "Score", "mcnemar", "score", "wilson"]
+
+
+class Score(msgspec.Struct, frozen=True):
+    """A pass over a pool. Accuracy is right / planned; missing stands beside it.
+
+    soft: mean proper score of the answered questions, 0 if there are none.
+    """
+
+    planned: int
+    right: int
+    missing: int
+    soft: float
+
+    @property
+    def hard(self) -> float:
+        """right / planned, in [0, 1]; 0 for an empty pass."""
+        return self.right / self.planned if self.planned else 0.0
+
+    @property
+    def mixed(self) -> float:
+        """0.5 hard + 0.5 soft (ALGORITHM.md section 2)."""
+        return 0.5 * self.hard + 0.5 * self.soft
+
+    @property
+    def coverage(self) -> float:
+        """The share of planned questions that were answered, 1 for an empty pass."""
+        return 1.0 - self.missing / self.planned if self.planned else 1.0
+
+
+def score(results: Sequence[Answered | Missed]) -> Score:
+    """Count a pass; missing is never wrong."""
+    answered = [result for result in results if isinstance(result, Answered)]
+    softs = [soft_score(result.confidence, result.right) for result in answered]
+    return Score(
+        planned=len(results),
+        right=sum(result.right for result in answered),
+        missing=len(results) - len(answered),
+        soft=math.fsum(softs) / len(softs) if softs else 0.0,
+    )
+
+
+def wilson(right: int, planned: int, z: float = 1.959963984540054) -> tuple[float, float]:
+    """Wilson's interval of a proportion, 95 % by default; (0, 1) without data."""
+    if planned == 0:
+        return 0.0, 1.0
+    share = right / planned
+    centre = share + z * z / (2 * planned)
+    spread = z * math.sqrt(share * (1 - share) / planned + z * z / (4 * planned * planned))
+    scale = 1 + z * z / planned
+    return max(0.0, (centre - spread) / scale), min(1.0, (centre + spread) / scale)
+
+
+class McNemar(msgspec.Struct, frozen=True):
+    """The paired comparison of two passes over the same questions.
+
+    wins: right only after; losses: right only before.
+    p: exact one-sided P(Bin(wins + losses, 1/2) >= wins); 1 without a discordant pair.
+    """
+
+    pairs: int
+    wins: int
+    losses: int
+    p: float
+
+
+def mcnemar(before: dict[str, bool], after: dict[str, bool]) -> McNemar:
+    """Compare by question id; a question missing on either side is no pair."""
+    common = before.keys() & after.keys()
+    wins = sum(after[key] and not before[key] for key in common)
+    losses = sum(before[key] and not after[key] for key in common)
+    discordant = wins + losses
+    tail = sum(math.comb(discordant, k) for k in range(wins, discordant + 1))
+    p = tail / 2**discordant if discordant else 1.0
+    return McNemar(pairs=len(common), wins=wins, losses=losses, p=p)

@@ -1,0 +1,240 @@
+"""One step of one class: rollouts, diagnosis, proposal, gate (ALGORITHM.md section 4)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import anyio
+import msgspec
+import structlog
+
+from actors.trainer.passes import jobs_for, run_jobs
+from actors.trainer.peers import Peers
+from actors.trainer.score import Score, score
+from protocol.base import Refused, Scope
+from protocol.dataset import ClassWork, Question
+from protocol.diagnoser import Diagnose, Diagnosis, degraded_share, route
+from protocol.documents import PackageTexts, Skill
+from protocol.evolver import Case, Edit, NoProposal, Proposal, Propose
+from protocol.gate import Decision, Trial
+from protocol.keys import epoch_salt, step_key
+from protocol.ledger import DeleteRun, DocumentRow, Record, RejectedRow, StepRow
+from protocol.rollout import Answered, Missed
+
+__all__ = ["StepDone", "StepPlan", "run_step"]
+
+log = structlog.get_logger("trainer")
+
+
+@dataclass(frozen=True)
+class StepPlan:
+    """Everything a step depends on; the rest is its own doing.
+
+    step: from 1. edit_budget: the learning rate.
+    """
+
+    seed: int
+    epoch: int
+    step: int
+    work: ClassWork
+    skill: Skill
+    texts: PackageTexts
+    edit_budget: int
+    max_degraded_share: float
+
+    @property
+    def key(self) -> str:
+        """The step's run_key."""
+        return step_key(self.epoch, self.work.task_type, self.step)
+
+    @property
+    def batch(self) -> tuple[Question, ...]:
+        """The step's questions."""
+        return self.work.batches[self.step - 1]
+
+    @property
+    def scope(self) -> Scope:
+        """For messages and log lines."""
+        return Scope(epoch=self.epoch, step=self.step, task_type=self.work.task_type)
+
+
+@dataclass(frozen=True)
+class StepDone:
+    """A step that is whole: the skill that stands now, and its row."""
+
+    skill: Skill
+    row: StepRow
+
+
+async def run_step(peers: Peers, plan: StepPlan) -> StepDone | Refused:
+    """Run a step from its beginning; what an earlier try left is deleted first (row P2-3).
+
+    Refused: the judge is out of order, or a trajectory is missing; nothing may be learnt then.
+    """
+    await peers.ledger.ask(DeleteRun(scope=plan.scope, run_key=plan.key))
+    results = await _forward(peers, plan)
+    counted = score(results)
+    diagnoses = await _backward(peers, plan, results)
+    if isinstance(diagnoses, Refused):
+        return diagnoses
+    share = degraded_share(diagnoses)
+    if share > plan.max_degraded_share:
+        return Refused(
+            what=f"step {plan.key}: {share:.0%} of the diagnoses are degraded",
+            remedy="look at the judge's endpoint and replies, then resume; the step begins anew",
+            details=tuple(f"{d.question_id}: {d.finding}" for d in diagnoses if d.degraded),
+        )
+    return await _optimise(peers, plan, counted, diagnoses)
+
+
+async def _forward(peers: Peers, plan: StepPlan) -> list[Answered | Missed]:
+    texts = PackageTexts(
+        package=plan.texts.package, skills=(plan.skill,), prompts=plan.texts.prompts
+    )
+    salt = epoch_salt(plan.seed, plan.epoch)
+    jobs = jobs_for(plan.batch, texts, f"{plan.key}/rollout", salt, plan.scope)
+    return await run_jobs(peers.roll, jobs)
+
+
+async def _backward(
+    peers: Peers, plan: StepPlan, results: Sequence[Answered | Missed]
+) -> list[Diagnosis] | Refused:
+    """Diagnose the wrong answers side by side; order follows the batch."""
+    wrong = [
+        (question, result)
+        for question, result in zip(plan.batch, results, strict=True)
+        if isinstance(result, Answered) and not result.right
+    ]
+    found: list[Diagnosis | Refused | None] = [None] * len(wrong)
+
+    async def diagnose(index: int, question: Question, answer: Answered) -> None:
+        found[index] = await peers.diagnoser.ask(
+            Diagnose(
+                scope=msgspec.structs.replace(plan.scope, question_id=question.question_id),
+                run_key=f"{plan.key}/rollout",
+                question=question,
+                skill=plan.skill,
+                letter=answer.letter,
+            )
+        )
+
+    async with anyio.create_task_group() as group:
+        for index, (question, answer) in enumerate(wrong):
+            group.start_soon(diagnose, index, question, answer)
+    diagnoses: list[Diagnosis] = []
+    for item in found:
+        if isinstance(item, Refused):
+            return item
+        assert item is not None, "every diagnosis has a result once its task ended"
+        diagnoses.append(item)
+    return diagnoses
+
+
+async def _optimise(
+    peers: Peers, plan: StepPlan, counted: Score, diagnoses: Sequence[Diagnosis]
+) -> StepDone | Refused:
+    """Propose, test, keep or not; the step's row is written last."""
+    defects, lapses = (_cases(plan, part) for part in route(diagnoses))
+    proposal = await peers.evolver.ask(
+        Propose(
+            scope=plan.scope,
+            run_key=f"{plan.key}/proposal",
+            skill=plan.skill,
+            defects=defects,
+            lapses=lapses,
+            edit_budget=plan.edit_budget,
+        )
+    )
+    skill = plan.skill
+    if isinstance(proposal, NoProposal):
+        result: str = proposal.reason
+        log.info("step.no_proposal", reason=proposal.reason, detail=proposal.detail)
+    else:
+        decision = await _gate(peers, plan, proposal)
+        if isinstance(decision, Refused):
+            return decision
+        result = decision.verdict
+        skill = proposal.candidate if decision.verdict == "accept" else plan.skill
+    row = StepRow(
+        run_key=plan.key,
+        epoch=plan.epoch,
+        step=plan.step,
+        task_type=plan.work.task_type,
+        skill_before=plan.skill.hash,
+        skill_after=skill.hash,
+        planned=counted.planned,
+        right=counted.right,
+        missing=counted.missing,
+        defects=len(defects),
+        lapses=len(lapses),
+        degraded=sum(diagnosis.degraded for diagnosis in diagnoses),
+        result=result,
+        edit_budget=plan.edit_budget,
+    )
+    await peers.ledger.ask(Record(scope=plan.scope, rows=(row,)))
+    log.info(
+        "step.done",
+        right=counted.right,
+        planned=counted.planned,
+        missing=counted.missing,
+        defects=row.defects,
+        lapses=row.lapses,
+        result=result,
+    )
+    return StepDone(skill=skill, row=row)
+
+
+def _cases(plan: StepPlan, diagnoses: Sequence[Diagnosis]) -> tuple[Case, ...]:
+    questions = {question.question_id: question for question in plan.batch}
+    return tuple(
+        Case(
+            run_key=f"{plan.key}/rollout",
+            question=questions[diagnosis.question_id],
+            diagnosis=diagnosis,
+        )
+        for diagnosis in diagnoses
+    )
+
+
+async def _gate(peers: Peers, plan: StepPlan, proposal: Proposal) -> Decision | Refused:
+    """Test the candidate; both texts and a refusal's evidence are kept for later."""
+    candidate = proposal.candidate
+    documents = tuple(
+        DocumentRow(hash=skill.hash, task_type=plan.work.task_type, text=skill.text)
+        for skill in (plan.skill, candidate)
+    )
+    await peers.ledger.ask(Record(scope=plan.scope, rows=documents))
+    decision = await peers.gate.ask(
+        Trial(
+            scope=plan.scope,
+            run_key=plan.key,
+            current=plan.skill,
+            candidate=candidate,
+            prompts=plan.texts.prompts,
+            units=plan.work.ladder,
+            in_sample=plan.work.in_sample,
+        )
+    )
+    if isinstance(decision, Refused):
+        return decision
+    if decision.verdict == "reject":
+        applied: list[Edit] = [r.edit for r in proposal.reports if r.status == "applied"]
+        await peers.ledger.ask(
+            Record(
+                scope=plan.scope,
+                rows=(
+                    RejectedRow(
+                        run_key=plan.key,
+                        task_type=plan.work.task_type,
+                        candidate_hash=candidate.hash,
+                        edits=msgspec.json.encode(applied).decode(),
+                        verdict=decision.verdict,
+                        e_value=decision.e_value,
+                        wins=decision.wins,
+                        losses=decision.losses,
+                    ),
+                ),
+            )
+        )
+    return decision

@@ -1,0 +1,123 @@
+"""The configuration: layers, and errors that say what to do before anything is written."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from actors.config import (
+    DEFAULT,
+    ROOT,
+    ConfigError,
+    changed_keys,
+    dump_config,
+    load_config,
+    resolve_path,
+)
+
+
+@pytest.mark.parametrize(
+    "path", sorted((ROOT / "config").glob("*.yaml")), ids=lambda path: path.name
+)
+def test_every_shipped_file_loads(path: Path) -> None:
+    """What is in config/ works."""
+    load_config(path)
+
+
+def test_every_knob_has_a_comment() -> None:
+    """default.yaml teaches: one line of comment for each key."""
+    bare = [
+        line
+        for line in DEFAULT.read_text().splitlines()
+        if line.startswith("  ") and not line.strip().startswith(("#", "-")) and "#" not in line
+    ]
+    assert bare == []
+
+
+def test_the_effective_configuration_reads_back_equal(tmp_path: Path) -> None:
+    """config.yaml of a workspace is the run's whole configuration."""
+    config = load_config(None, ["trainer.epochs=7", "gate.profile=growth"])
+    path = tmp_path / "config.yaml"
+    path.write_text(dump_config(config), encoding="utf-8")
+    assert load_config(path) == config
+
+
+@pytest.mark.parametrize(
+    ("assignment", "says"),
+    [
+        ("trainer.epoch=5", "did you mean 'trainer.epochs'"),
+        ("epochs=5", "did you mean 'trainer.epochs'"),
+        ("gate.alpha_smal=.1", "did you mean 'gate.alpha_small'"),
+        ("trainer.epochs=many", "trainer.epochs: expected `int`"),
+        ("trainer.epochs=0", "trainer.epochs: expected `int` >= 1"),
+        ("twin.helpful=0.9", "must be 1"),
+        ("run=3", "is a section"),
+        ("trainer.epochs", "must be KEY=VALUE"),
+        ("llm.endpoints=[{name: a}]", "llm.endpoints[0]"),
+        ("llm.endpoints=[]", "no endpoint has the role 'search'"),
+        ("run.name=../up", "run.name"),
+    ],
+)
+def test_a_wrong_key_or_value_is_named(assignment: str, says: str) -> None:
+    """Unknown and wrong keys are refused, with the nearest right name."""
+    with pytest.raises(ConfigError) as caught:
+        load_config(None, [assignment])
+    assert says in str(caught.value)
+
+
+def test_P1_1_a_cache_that_lives_for_ever_is_refused() -> None:
+    """P1-1: a time to live of 0 used to mean for ever; it must be positive."""
+    for value in ("0", "-1"):
+        with pytest.raises(ConfigError, match=r"cache\.ttl_s"):
+            load_config(None, [f"cache.ttl_s={value}"])
+
+
+def test_all_problems_are_told_at_once(tmp_path: Path) -> None:
+    """One start, one complete list."""
+    path = tmp_path / "mine.yaml"
+    path.write_text("trainer: {epoch: 1}\nagents: {}\ngate: {alpha: 2}\n", encoding="utf-8")
+    with pytest.raises(ConfigError) as caught:
+        load_config(path)
+    assert len(caught.value.problems) == 3
+    assert all("mine.yaml" in problem for problem in caught.value.problems)
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("trainer: {epochs: 1}\ntrainer: {epochs: 2}\n", "given twice"),
+        ("- a list\n", "must be a mapping"),
+        ("trainer: {epochs: [\n", "not valid YAML"),
+    ],
+)
+def test_a_broken_file_is_named(tmp_path: Path, text: str, says: str) -> None:
+    """The file stands in the message."""
+    path = tmp_path / "broken.yaml"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(ConfigError, match=r"broken\.yaml") as caught:
+        load_config(path)
+    assert says in str(caught.value)
+
+
+def test_a_resumed_run_may_change_its_pace_but_not_its_subject() -> None:
+    """ALGORITHM.md section 7: seed, split, model and gate are what a run is."""
+    old = load_config(None)
+    pace = load_config(None, ["trainer.epochs=9", "llm.concurrency=4", "runtime.drain_s=1"])
+    assert changed_keys(old, pace) == []
+    subject = load_config(None, ["run.seed=0", "gate.alpha_small=0.05"])
+    assert changed_keys(old, subject) == [
+        ("gate.alpha_small", 0.2, 0.05),
+        ("run.seed", old.run.seed, 0),
+    ]
+
+
+def test_a_path_is_looked_for_beside_the_file_then_here_then_in_the_checkout(
+    tmp_path: Path,
+) -> None:
+    """A user's config may name files beside itself."""
+    (tmp_path / "mine.jsonl").write_text("", encoding="utf-8")
+    assert resolve_path("mine.jsonl", tmp_path / "c.yaml") == (tmp_path / "mine.jsonl").resolve()
+    assert resolve_path("config/default.yaml", None) == DEFAULT
+    with pytest.raises(ConfigError, match="looked at"):
+        resolve_path("nowhere", tmp_path / "c.yaml")
