@@ -28,6 +28,7 @@ class Database:
     def __init__(self, writer: aiosqlite.Connection, reader: aiosqlite.Connection) -> None:
         self._writer = writer
         self._reader = reader
+        self._turn = anyio.Lock()  # one transaction at a time on the one connection
 
     @classmethod
     async def open(cls, path: Path) -> Database:
@@ -66,13 +67,17 @@ class Database:
         Raises sqlite3.Error after a rollback: then none of them happened.
         """
         with anyio.CancelScope(shield=True):
-            await self._writer.execute("BEGIN IMMEDIATE")
-            try:
-                touched = [await self._apply_one(operation) for operation in operations]
-                await self._writer.execute("COMMIT")
-            except BaseException:
-                await self._writer.execute("ROLLBACK")
-                raise
+            async with self._turn:
+                return await self._transaction(operations)
+
+    async def _transaction(self, operations: Sequence[Operation]) -> list[int]:
+        await self._writer.execute("BEGIN IMMEDIATE")
+        try:
+            touched = [await self._apply_one(operation) for operation in operations]
+            await self._writer.execute("COMMIT")
+        except BaseException:
+            await self._writer.execute("ROLLBACK")
+            raise
         return touched
 
     async def _apply_one(self, operation: Operation) -> int:

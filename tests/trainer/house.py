@@ -1,0 +1,290 @@
+"""A small house around the trainer: real SQLite for the ledger, plain functions for the rest.
+
+Two classes; a rollout is right when the skill says ``good`` (or the question is easy); the
+editor appends a line; the gate takes what says ``good``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import anyio
+import msgspec
+import structlog
+from anyio.abc import TaskGroup
+
+from actors.config import load_config
+from actors.ledger.sqlite import Database
+from actors.trainer.actor import TrainerActor, TrainerPeers
+from protocol.base import Message, Refused, Request
+from protocol.baseline import SeedOutcomes, SeedOutcomesReady
+from protocol.dataset import (
+    ClassWork,
+    EpochPlan,
+    GetPool,
+    KnownOutcome,
+    PlanEpoch,
+    PoolQuestions,
+    Question,
+    Unit,
+)
+from protocol.diagnoser import Diagnose, Diagnosis
+from protocol.documents import Package, PackageTexts, Prompts, Skill
+from protocol.evolver import Edit, EditReport, NoProposal, Proposal, Propose
+from protocol.gate import Decision, LadderRefreshed, RefreshLadder, Trial
+from protocol.ledger import Deleted, DeleteRun, Flush, Flushed, Record, Recorded, Select, Selected
+from protocol.rollout import Answered, Missed, Rollout
+from protocol.workspace import (
+    GetManifest,
+    Manifest,
+    OpenPackage,
+    SaveSkills,
+    SkillsSaved,
+    UpdateManifest,
+)
+from tests.support.fakes import FakeAddress
+
+__all__ = ["CLASSES", "House", "opened"]
+
+CLASSES = ("Counting Problem", "Temporal Reasoning")
+BASE = Package(skills="v1", prompts="v1")
+
+
+def _question(task_type: str, index: int) -> Question:
+    return Question(
+        question_id=f"{task_type[:2]}-{index}",
+        video_id=f"v{index}",
+        task_type=task_type,
+        question="How many?",
+        options=("one", "two", "three", "four"),
+        answer="B",
+    )
+
+
+QUESTIONS = {name: tuple(_question(name, i) for i in range(4)) for name in CLASSES}
+VAL = tuple(_question(name, i) for name in CLASSES for i in range(10, 15))
+
+
+class _Context:
+    """What the runtime would give, with the order of events written down."""
+
+    def __init__(self, house: House, tasks: TaskGroup, restored: bytes | None) -> None:
+        self.name = "trainer"
+        self.incarnation = 1
+        self.log: structlog.stdlib.BoundLogger = structlog.get_logger()
+        self.restored = restored
+        self.tasks = tasks
+        self._house = house
+
+    @property
+    def draining(self) -> bool:
+        return self._house.draining
+
+    async def checkpoint(self, label: str) -> None:
+        if label == self._house.fail_checkpoint:
+            raise OSError(28, "No space left on device")
+        self._house.happened.append(f"checkpoint {label}")
+        self._house.checkpoints.append(self._house.actor.snapshot())
+
+
+class House:
+    """The peers, with switches for what a test wants to go wrong."""
+
+    def __init__(self, database: Database, *assignments: str) -> None:
+        self.config = load_config(None, ["trainer.epochs=2", *assignments])
+        self.database = database
+        self.happened: list[str] = []
+        self.checkpoints: list[bytes | None] = []
+        self.draining = False
+        self.fail_checkpoint: str | None = None
+        self.texts: dict[str, dict[str, str]] = {"v1": dict.fromkeys(CLASSES, "start\n")}
+        self.manifest = Manifest(
+            run_id="r", seed_name="s", current=BASE, best_hard=BASE, best_mixed=BASE, epoch=0
+        )
+        self.edit: Callable[[Propose], str | None] = lambda _: "good\n"
+        self.degraded = False
+        self.lose: Callable[[Rollout], bool] = lambda _: False
+        self.on_step: Callable[[str], None] = lambda _: None
+        self.refuse_trial = False
+        self.rolled: list[Rollout] = []
+        self.actor = self._build()
+
+    def _build(self) -> TrainerActor:
+        peer = {
+            name: FakeAddress(name, getattr(self, f"_{name}"))
+            for name in (
+                "dataset",
+                "rollout",
+                "diagnoser",
+                "evolver",
+                "gate",
+                "baseline",
+                "ledger",
+                "workspace",
+            )
+        }
+        return TrainerActor(self.config, TrainerPeers(**peer))
+
+    async def start(self, tasks: TaskGroup, restored: bytes | None = None) -> TrainerActor:
+        """A fresh incarnation."""
+        self.actor = self._build()
+        await self.actor.on_start(_Context(self, tasks, restored))
+        return self.actor
+
+    async def _dataset(self, request: Request[object]) -> Message:
+        if isinstance(request, PlanEpoch):
+            known = {outcome.question_id for outcome in request.known}
+            assert {q.question_id for group in QUESTIONS.values() for q in group} <= known
+            return EpochPlan(epoch=request.epoch, classes=tuple(map(_work, CLASSES)))
+        assert isinstance(request, GetPool)
+        return PoolQuestions(questions=VAL)
+
+    async def _rollout(self, request: Request[object]) -> Message:
+        assert isinstance(request, Rollout)
+        self.rolled.append(request)
+        qid = request.question.question_id
+        if self.lose(request):
+            return Missed(question_id=qid, kind="timeout", detail="lost")
+        return Answered(
+            question_id=qid,
+            right="good" in request.skill.text,
+            letter="B",
+            submitted="B",
+            confidence=0.5,
+            stop="submitted",
+            n_steps=2,
+        )
+
+    async def _diagnoser(self, request: Request[object]) -> Message:
+        assert isinstance(request, Diagnose)
+        return Diagnosis(
+            question_id=request.question.question_id,
+            error_type="mixed",
+            subtype=None,
+            cause="defect",
+            degraded=self.degraded,
+            finding="?",
+        )
+
+    async def _evolver(self, request: Request[object]) -> Message:
+        assert isinstance(request, Propose)
+        self.on_step(request.run_key)
+        addition = self.edit(request)
+        if addition is None or not request.defects:
+            return NoProposal(
+                reason="no_cases", detail="", reports=(), editor_calls=0, parse_failures=0
+            )
+        text = request.skill.text + addition
+        edit = Edit(op="append", target="", content=addition, support=(), reason="")
+        return Proposal(
+            candidate=Skill(task_type=request.skill.task_type, text=text),
+            reports=(EditReport(edit=edit, status="applied", detail=""),),
+            notes=(),
+            editor_calls=1,
+            parse_failures=0,
+        )
+
+    async def _gate(self, request: Request[object]) -> Message:
+        if isinstance(request, RefreshLadder):
+            self.happened.append(f"observe {request.epoch}")
+            return LadderRefreshed(units=0)
+        assert isinstance(request, Trial)
+        if self.refuse_trial:
+            return Refused(what="the snapshot lacks u1", remedy="draw it", details=("u1",))
+        accept = "good" in request.candidate.text
+        return Decision(
+            verdict="accept" if accept else "reject",
+            reason="endgame",
+            alpha=0.2,
+            n_units=4,
+            evaluated=4,
+            wins=4 if accept else 0,
+            losses=0,
+            ties=0,
+            missing=0,
+            e_value=1.0,
+            p_gate=0.1,
+            lower_bound=None,
+            looks=(),
+            in_sample=True,
+            rollouts=4,
+        )
+
+    async def _baseline(self, request: Request[object]) -> Message:
+        assert isinstance(request, SeedOutcomes)
+        known = [
+            KnownOutcome(question_id=q.question_id, right=False)
+            for group in QUESTIONS.values()
+            for q in group
+        ]
+        return SeedOutcomesReady(run_id="seed", outcomes=tuple(known))
+
+    async def _ledger(self, request: Request[object]) -> Message:
+        if isinstance(request, Record):
+            self.happened += [
+                f"row {row.TABLE} {getattr(row, 'run_key', '')}" for row in request.rows
+            ]
+            await self.database.apply([request.rows])
+            return Recorded(rows=len(request.rows))
+        if isinstance(request, DeleteRun):
+            (count,) = await self.database.apply([request.run_key])
+            return Deleted(rows=count)
+        if isinstance(request, Select):
+            return Selected(rows=await self.database.select(request))
+        assert isinstance(request, Flush)
+        self.happened.append("flush")
+        return Flushed()
+
+    async def _workspace(self, request: Request[object]) -> Message:
+        if isinstance(request, GetManifest):
+            return self.manifest
+        if isinstance(request, OpenPackage):
+            skills = self.texts[request.package.skills]
+            return PackageTexts(
+                package=request.package,
+                skills=tuple(Skill(task_type=key, text=text) for key, text in skills.items()),
+                prompts=Prompts(version="v1", system="", tools=()),
+            )
+        if isinstance(request, SaveSkills):
+            version = f"v{len(self.texts) + 1}"
+            changed = {skill.task_type: skill.text for skill in request.skills}
+            self.texts[version] = self.texts[request.parent] | changed
+            return SkillsSaved(version=version)
+        assert isinstance(request, UpdateManifest)
+        self.happened.append(f"manifest {request.epoch}")
+        self.manifest = msgspec.structs.replace(
+            self.manifest,
+            current=request.current,
+            best_hard=request.best_hard,
+            best_mixed=request.best_mixed,
+            epoch=request.epoch,
+        )
+        return self.manifest
+
+
+def _work(task_type: str) -> ClassWork:
+    questions = QUESTIONS[task_type]
+    units = tuple(
+        Unit(unit_id=q.question_id, video_id=q.video_id, task_type=task_type, questions=(q,))
+        for q in questions
+    )
+    return ClassWork(
+        task_type=task_type,
+        batches=(questions[:2], questions[2:]),
+        ladder=units,
+        in_sample=True,
+    )
+
+
+@asynccontextmanager
+async def opened(path: Path, *assignments: str) -> AsyncIterator[tuple[House, TaskGroup]]:
+    """A house on a fresh database, and a task group for its trainers."""
+    database = await Database.open(path / "run.db")
+    try:
+        async with anyio.create_task_group() as tasks:
+            yield House(database, *assignments), tasks
+            tasks.cancel_scope.cancel()
+    finally:
+        await database.close()
