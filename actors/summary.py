@@ -1,0 +1,233 @@
+"""The table at the end of a run: what was learnt, how sure that is, and what it cost.
+
+Everything is read from the workspace's files, so that the same table can be made at any time.
+When the endpoint was the simulator, the planted truth stands beside every verdict: no other
+run can know it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import msgspec
+from rich.console import Console, Group
+from rich.table import Table
+from rich.text import Text
+
+from actors.ledger.reader import Reader
+from actors.trainer.score import mcnemar, wilson
+from protocol.dataset import Question
+from protocol.documents import Package
+from protocol.ledger import (
+    AttemptRow,
+    DecisionRow,
+    DocumentRow,
+    EpochRow,
+    EvaluationRow,
+    OutcomeRow,
+    StepRow,
+    Where,
+)
+
+__all__ = ["Truth", "accuracy_table", "calls_table", "edits_table", "epochs_table", "truth_table"]
+
+VERDICTS = ("accept", "reject", "undecided", "untestable")
+KINDS = ("helpful", "useless", "harmful")
+
+
+class Truth(msgspec.Struct, frozen=True):
+    """A decision with what the planted world knows of it. gain: in accuracy, [-1, 1]."""
+
+    decision: DecisionRow
+    gain: float
+    kind: str
+
+
+def _table(title: str, *columns: str) -> Table:
+    table = Table(title=title, title_justify="left", title_style="bold", box=None, pad_edge=False)
+    for index, name in enumerate(columns):
+        table.add_column(name, justify="left" if index == 0 else "right", no_wrap=True)
+    return table
+
+
+def _share(right: int, planned: int) -> str:
+    """``48/60  80.0 [68.2, 88.2]``: the count, the percentage, Wilson's 95 % interval."""
+    if planned == 0:
+        return "-"
+    low, high = wilson(right, planned)
+    return f"{right}/{planned}  {right / planned:6.1%} [{low:.0%}, {high:.0%}]"
+
+
+def epochs_table(reader: Reader) -> Table:
+    """One line per whole epoch, the seed's pass first."""
+    table = _table(
+        "Epochs (accuracy on val, 95 % interval)",
+        "epoch",
+        "package",
+        "val",
+        "missing",
+        "tests",
+        "accepted",
+        "false accepts at most",
+    )
+    rows = {row.epoch: row for row in reader.rows(EpochRow)}
+    for evaluation in sorted(reader.rows(EvaluationRow), key=lambda row: row.epoch):
+        if evaluation.pool != "val" or evaluation.kind not in ("seed", "final"):
+            continue
+        epoch = rows.get(evaluation.epoch)
+        table.add_row(
+            "seed" if evaluation.epoch == 0 else str(evaluation.epoch),
+            str(Package(skills=evaluation.skills_version, prompts=evaluation.prompts_version)),
+            _share(evaluation.right, evaluation.planned),
+            str(evaluation.missing),
+            *(
+                ("", "", "")
+                if epoch is None
+                else (str(epoch.tests), str(epoch.accepted), f"{epoch.sum_alpha:.1f}")
+            ),
+        )
+    return table
+
+
+def accuracy_table(
+    questions: Sequence[Question], before: Mapping[str, bool], after: Mapping[str, bool]
+) -> Group:
+    """Accuracy by class on the test pool under the seed package and under the best one.
+
+    before, after: question id -> right; a question that is missing has no entry.
+    """
+    table = _table(
+        "Accuracy on test, which training never saw (95 % interval)", "class", "before", "after"
+    )
+    by_class: dict[str, list[str]] = {}
+    for question in questions:
+        by_class.setdefault(question.task_type, []).append(question.question_id)
+    for name, ids in [*sorted(by_class.items()), ("all", [q.question_id for q in questions])]:
+        counts = [sum(side.get(qid, False) for qid in ids) for side in (before, after)]
+        table.add_row(
+            name, *(_share(count, len(ids)) for count in counts), end_section=name != "all"
+        )
+    paired = mcnemar(dict(before), dict(after))
+    line = (
+        f"paired: {paired.wins} won, {paired.losses} lost of {paired.pairs} pairs; "
+        f"exact one-sided McNemar p = {paired.p:.2g}"
+    )
+    return Group(table, Text(line))
+
+
+def edits_table(reader: Reader) -> Table:
+    """What became of each class's steps."""
+    table = _table(
+        "Candidates by class",
+        "class",
+        "steps",
+        "proposed",
+        "accepted",
+        "rejected",
+        "untestable",
+        "undecided",
+    )
+    results: dict[str, Counter[str]] = {}
+    for row in reader.rows(StepRow):
+        results.setdefault(row.task_type, Counter())[row.result] += 1
+    total = sum(results.values(), Counter[str]())
+    for name, counted in [*sorted(results.items()), ("all", total)]:
+        proposed = sum(counted[verdict] for verdict in VERDICTS)
+        table.add_row(
+            name,
+            str(counted.total()),
+            str(proposed),
+            *(str(counted[v]) for v in ("accept", "reject", "untestable", "undecided")),
+        )
+    return table
+
+
+def truth_table(truths: Sequence[Truth]) -> Group:
+    """Verdict against planted truth, then every decision on a line."""
+    table = _table(
+        "Verdicts against the planted truth (the endpoint was the simulator)", "verdict", *KINDS
+    )
+    counted = Counter((truth.decision.verdict, truth.kind) for truth in truths)
+    for verdict in VERDICTS:
+        cells = [counted[verdict, kind] for kind in KINDS]
+        if any(cells):
+            table.add_row(verdict, *map(str, cells))
+    lines = _table(
+        "", "step", "verdict", "reason", "units", "W", "L", "p_gate", "true gain", "truly"
+    )
+    for truth in sorted(truths, key=lambda truth: (truth.decision.run_key)):
+        row = truth.decision
+        lines.add_row(
+            row.run_key + (" (in sample)" if row.in_sample else ""),
+            row.verdict,
+            row.reason,
+            f"{row.evaluated}/{row.n_units}",
+            str(row.wins),
+            str(row.losses),
+            f"{row.p_gate:.3f}",
+            f"{truth.gain:+.1%}",
+            truth.kind,
+        )
+    return Group(table, lines)
+
+
+def calls_table(reader: Reader, restarts: int, seconds: float) -> Table:
+    """What it cost, and what went wrong on the way."""
+    attempts = reader.rows(AttemptRow)
+    by_outcome = Counter(row.outcome for row in attempts)
+    cached = by_outcome.pop("cached", 0)
+    failed = {kind: n for kind, n in sorted(by_outcome.items()) if kind != "ok"}
+    missing = Counter(
+        row.missing_kind for row in reader.rows(OutcomeRow, Where(column="outcome", value="missing"))
+    )
+    table = _table("Cost", "", "")
+    table.add_row("model calls answered", str(by_outcome["ok"]))
+    table.add_row("answered from the cache", str(cached))
+    table.add_row("failed tries", _counts(failed))
+    tokens = [(row.prompt_tokens, row.completion_tokens) for row in attempts]
+    table.add_row("tokens in / out", f"{sum(t[0] for t in tokens)} / {sum(t[1] for t in tokens)}")
+    table.add_row("missing outcomes", _counts({str(k): n for k, n in missing.items()}))
+    table.add_row("actor restarts", str(restarts))
+    table.add_row("seconds in this process", f"{seconds:.1f}")
+    return table
+
+
+def _counts(counted: Mapping[str, int]) -> str:
+    return ", ".join(f"{kind} {n}" for kind, n in counted.items()) if counted else "0"
+
+
+def skill_texts(reader: Reader) -> dict[str, str]:
+    """Every skill text that the run tested, by hash."""
+    return {row.hash: row.text for row in reader.rows(DocumentRow)}
+
+
+def right_by_question(reader: Reader, run_key: str) -> dict[str, bool]:
+    """A pass as question id -> right; missing questions are left out."""
+    rows = reader.rows(OutcomeRow, Where(column="run_key", value=run_key))
+    return {row.question_id: row.outcome == "right" for row in rows if row.outcome != "missing"}
+
+
+def render(parts: Sequence[Table | Group | Text], file_width: int | None = None) -> str:
+    """The parts as text, a blank line between them, never wrapped by the terminal's width."""
+    console = Console(width=file_width or 140, no_color=True, highlight=False, force_terminal=False)
+    with console.capture() as capture:
+        for part in parts:
+            console.print(part)
+            console.print()
+    return capture.get()
+
+
+def where_lines(workspace: Path, resume: str) -> Text:
+    """Where everything lies, and the line that goes on from here."""
+    names = {
+        "documents": "skills/ and prompts/ (vN, never edited)",
+        "what happened": "run.db (steps, edits, decisions, outcomes, traces)",
+        "log": "logs/train.jsonl",
+        "settings": "config.yaml",
+    }
+    lines = [f"Workspace {workspace}"]
+    lines += [f"  {what:<14} {where}" for what, where in names.items()]
+    lines += [f"Go on with: {resume}"]
+    return Text("\n".join(lines))
