@@ -18,8 +18,9 @@ from rich.text import Text
 
 from actors.ledger.reader import Reader
 from actors.trainer.score import mcnemar, wilson
-from protocol.dataset import Question
+from protocol.dataset import DataSummary, EpochPlan, Question
 from protocol.documents import Package
+from protocol.gate import PowerTable
 from protocol.ledger import (
     AttemptRow,
     DecisionRow,
@@ -31,7 +32,19 @@ from protocol.ledger import (
     Where,
 )
 
-__all__ = ["Truth", "accuracy_table", "calls_table", "edits_table", "epochs_table", "truth_table"]
+__all__ = [
+    "Truth",
+    "accuracy_table",
+    "calls_table",
+    "edits_table",
+    "epochs_table",
+    "preflight_table",
+    "render",
+    "right_by_question",
+    "skill_texts",
+    "truth_table",
+    "where_lines",
+]
 
 VERDICTS = ("accept", "reject", "undecided", "untestable")
 KINDS = ("helpful", "useless", "harmful")
@@ -58,6 +71,55 @@ def _share(right: int, planned: int) -> str:
         return "-"
     low, high = wilson(right, planned)
     return f"{right}/{planned}  {right / planned:6.1%} [{low:.0%}, {high:.0%}]"
+
+
+def preflight_table(data: DataSummary, plan: EpochPlan, power: PowerTable, epochs: int) -> Group:
+    """Every class with its ladder and the gains that it can see (GATE.md, before spending).
+
+    A gain is the share of the class's units that an edit must win for good.
+    """
+    table = _table(
+        f"Before spending: {data.n_questions} questions, {data.n_videos} videos, "
+        f"baseline {data.baseline_run_id}",
+        "class",
+        "diag",
+        "val",
+        "test",
+        "ladder",
+        "wrong",
+        "alpha",
+        "gain seen with p=.5",
+        "with p=.8",
+        "steps",
+        "remark",
+    )
+    works = {work.task_type: work for work in plan.classes}
+    powers = {row.task_type: row for row in power.classes}
+    steps = 0
+    for row in data.classes:
+        counts = (row.task_type, str(row.n_diag), str(row.n_val), str(row.n_test))
+        if row.task_type not in works:
+            table.add_row(*counts, "", "", "", "", "", "", row.reason)
+            continue
+        work, seen = works[row.task_type], powers[row.task_type]
+        steps += len(work.batches) * epochs
+        remark = "in sample" if work.in_sample else ""
+        table.add_row(
+            *counts,
+            str(seen.n_units),
+            str(seen.n_wrong),
+            f"{seen.alpha:g}",
+            _gain(seen.gain_50),
+            _gain(seen.gain_80),
+            str(len(work.batches) * epochs),
+            remark if seen.testable else "untestable",
+        )
+    line = f"at most {steps} gate decisions in {epochs} epochs; pools {data.pools_sha256[:12]}"
+    return Group(table, Text(line))
+
+
+def _gain(share: float | None) -> str:
+    return "out of reach" if share is None else f"+{share:.0%}"
 
 
 def epochs_table(reader: Reader) -> Table:
@@ -157,7 +219,7 @@ def truth_table(truths: Sequence[Truth]) -> Group:
     lines = _table(
         "", "step", "verdict", "reason", "units", "W", "L", "p_gate", "true gain", "truly"
     )
-    for truth in sorted(truths, key=lambda truth: (truth.decision.run_key)):
+    for truth in sorted(truths, key=lambda truth: truth.decision.run_key):
         row = truth.decision
         lines.add_row(
             row.run_key + (" (in sample)" if row.in_sample else ""),
@@ -180,7 +242,8 @@ def calls_table(reader: Reader, restarts: int, seconds: float) -> Table:
     cached = by_outcome.pop("cached", 0)
     failed = {kind: n for kind, n in sorted(by_outcome.items()) if kind != "ok"}
     missing = Counter(
-        row.missing_kind for row in reader.rows(OutcomeRow, Where(column="outcome", value="missing"))
+        row.missing_kind
+        for row in reader.rows(OutcomeRow, Where(column="outcome", value="missing"))
     )
     table = _table("Cost", "", "")
     table.add_row("model calls answered", str(by_outcome["ok"]))

@@ -2,21 +2,28 @@
 
 Models wrap JSON in prose and fences, and fences inside JSON strings defeat regular
 expressions. So every ``{`` that is not inside another decoded object is tried with a
-real JSON scanner, and the largest object that decodes to the wanted type wins. The
-scan is linear: after an object was found it goes on behind it.
+real JSON scanner, and the largest object that decodes to the wanted type wins. After
+an object was found the scan goes on behind it, and the characters read in vain are
+bounded: the work is linear in the reply.
+
+A smaller object never stands in for a larger one that is broken (cut off, badly
+quoted) or that carries the wanted fields with wrong values: ``{"edits": []}`` quoted
+in the prose before a damaged reply must not become an empty answer.
 """
 
 from __future__ import annotations
 
 import json
+import re
 from typing import Generic, TypeVar
 
 import msgspec
 
-__all__ = ["Decoded", "Unreadable", "decode_reply"]
+__all__ = ["Decoded", "Unreadable", "decode_reply", "reply_schema"]
 
 T = TypeVar("T")
-_MAX_OBJECTS = 64
+_WASTE = 16  # characters read in vain, as a multiple of the reply's length
+_OPENING = re.compile(r'\{(?=\s{0,64}["}])')  # any other brace cannot begin a JSON object
 _scanner = json.JSONDecoder(strict=False)
 
 
@@ -34,27 +41,87 @@ class Unreadable(msgspec.Struct, frozen=True):
 
 def decode_reply(text: str, wanted: type[T]) -> Decoded[T] | Unreadable:
     """Find the largest JSON object in ``text`` that decodes strictly to ``wanted``."""
-    best: T | None = None
-    best_size = -1
-    problem = "the reply holds no JSON object"
-    position = text.find("{")
-    for _ in range(_MAX_OBJECTS):
-        if position < 0:
-            break
-        try:
-            raw, end = _scanner.raw_decode(text, position)
-        except (json.JSONDecodeError, RecursionError) as error:
-            if best is None:
-                problem = f"the JSON object is not valid: {error}"
-            position = text.find("{", position + 1)
-            continue
-        try:
-            value = msgspec.convert(raw, wanted)
-        except msgspec.ValidationError as error:
-            if best is None:
-                problem = f"the JSON object does not fit: {error}"
+    best: Decoded[T] | None = None
+    best_size = 0
+    broken = Unreadable("the reply holds no JSON object")
+    broken_size = 0
+    waste = _WASTE * len(text)
+    opening = _OPENING.search(text)
+    while opening is not None and waste > 0:
+        position = opening.start()
+        scanned = _scan(text, position)
+        if isinstance(scanned, _Broken):
+            size, following = scanned.size, position + 1
+            # The exception counts the lines up to its position: not free in a long reply.
+            waste -= scanned.read + len(text) // 1000
+            failure: Unreadable | None = Unreadable(scanned.problem)
         else:
-            if end - position > best_size:
-                best, best_size = value, end - position
-        position = text.find("{", end)
-    return Unreadable(problem) if best is None else Decoded(best)
+            size = scanned.end - position
+            following = scanned.end
+            found = _fit(scanned.value, wanted)
+            failure = found if isinstance(found, Unreadable) else None
+            if isinstance(found, Decoded):
+                if size > best_size:
+                    best, best_size = found, size
+            elif not _resembles(scanned.value, wanted):
+                # Some other object, quoted: it explains a failure, it does not cause one.
+                size = min(size, best_size)
+        if failure is not None and (size > broken_size or (best is None and broken_size == 0)):
+            broken, broken_size = failure, size
+        opening = _OPENING.search(text, following)
+    if best is None or broken_size > best_size:
+        return broken
+    return best
+
+
+def reply_schema(wanted: type[object]) -> str:
+    """The JSON schema of a reply type as JSON text, its root an object and not a reference."""
+    _, components = msgspec.json.schema_components([wanted], ref_template="#/$defs/{name}")
+    schema = dict(components.pop(wanted.__name__))
+    if components:
+        schema["$defs"] = components
+    return msgspec.json.encode(schema, order="deterministic").decode("utf-8")
+
+
+class _Found(msgspec.Struct, frozen=True):
+    value: object
+    end: int
+
+
+class _Broken(msgspec.Struct, frozen=True):
+    """size: characters that looked like JSON. read: characters that the attempt cost."""
+
+    problem: str
+    size: int
+    read: int
+
+
+def _scan(text: str, position: int) -> _Found | _Broken:
+    rest = len(text) - position
+    try:
+        value, end = _scanner.raw_decode(text, position)
+    except json.JSONDecodeError as error:
+        size = error.pos - position
+        read = rest if error.msg.startswith("Unterminated") else size + 1
+        return _Broken(f"the JSON object is not valid: {error}", size, read)
+    except RecursionError:
+        return _Broken("the JSON object is nested too deeply", 1, rest)
+    except ValueError as error:  # a number with too many digits
+        return _Broken(f"the JSON object is not valid: {error}", rest, rest)
+    return _Found(value, end)
+
+
+def _fit(value: object, wanted: type[T]) -> Decoded[T] | Unreadable:
+    try:
+        converted = msgspec.convert(value, wanted)
+        msgspec.json.encode(converted)
+    except msgspec.ValidationError as error:
+        return Unreadable(f"the JSON object does not fit: {error}")
+    except UnicodeEncodeError:
+        return Unreadable("the JSON object holds half of a surrogate pair")
+    return Decoded(converted)
+
+
+def _resembles(value: object, wanted: type[object]) -> bool:
+    fields: tuple[str, ...] = getattr(wanted, "__struct_fields__", ())
+    return isinstance(value, dict) and any(field in value for field in fields)

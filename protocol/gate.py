@@ -12,6 +12,7 @@ __all__ = [
     "Decision",
     "GetPower",
     "LadderRefreshed",
+    "LadderSize",
     "Look",
     "Power",
     "PowerTable",

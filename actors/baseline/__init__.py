@@ -1,1 +1,1 @@
-"""The baseline room."""
+"""Fixed baseline outcomes per unit: the control arm of the gate."""

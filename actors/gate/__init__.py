@@ -1,1 +1,1 @@
-"""The gate room."""
+"""Whether an edit stays: e-process, ladder, EMA, decision."""

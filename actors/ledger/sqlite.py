@@ -68,7 +68,8 @@ class Database:
         """
         with anyio.CancelScope(shield=True):
             async with self._turn:
-                return await self._transaction(operations)
+                touched = await self._transaction(operations)
+        return touched
 
     async def _transaction(self, operations: Sequence[Operation]) -> list[int]:
         await self._writer.execute("BEGIN IMMEDIATE")

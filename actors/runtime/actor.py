@@ -14,9 +14,10 @@ from typing import Protocol, TypeVar
 import structlog
 from anyio.abc import TaskGroup
 
-from protocol.base import Event, Request
+from actors.runtime.errors import WiringError
+from protocol.base import Event, Message, Request
 
-__all__ = ["Actor", "Context", "handles", "hears"]
+__all__ = ["Actor", "Context", "handler_names", "handles", "hears", "is_stateful"]
 
 R = TypeVar("R")
 S = TypeVar("S")
@@ -49,7 +50,10 @@ class Context(Protocol):
 
     @property
     def tasks(self) -> TaskGroup:
-        """The incarnation's own task group: what is started here dies with it."""
+        """The incarnation's own task group: what is started here dies with it.
+
+        An exception there is a crash. What a handler starts inherits its ask's deadline.
+        """
         ...
 
     @property
@@ -60,7 +64,12 @@ class Context(Protocol):
     async def checkpoint(self, label: str) -> None:
         """Have the supervisor write every stateful actor's snapshot, atomically.
 
-        Raises OSError if the file cannot be written; the old one is then untouched.
+        The snapshots are taken one by one, between the awaits of running handlers: ask for a
+        checkpoint when nothing moves that must be consistent.
+
+        Raises OSError if the file cannot be written; the old one is then untouched. Raises
+        ActorDead or ActorCrashed if an actor has no snapshot to give, and WiringError if the
+        supervisor was given nothing to write to.
         """
         ...
 
@@ -72,10 +81,17 @@ class Actor:
         """Rebuild state. An exception here counts against the restart budget."""
 
     async def on_stop(self) -> None:
-        """Release what ``on_start`` took; shielded and bounded by the runtime."""
+        """Release what ``on_start`` took; shielded and bounded by the runtime.
+
+        Called at the end of every incarnation, also after a crash and after an ``on_start``
+        that failed halfway. Handlers and tasks have ended before; peers still answer.
+        """
 
     def snapshot(self) -> bytes | None:
-        """The state for the checkpoint as JSON bytes; None: stateless."""
+        """The state for the checkpoint as JSON bytes; None: nothing to keep.
+
+        An actor is stateful if it overrides this. Taken between the awaits of its handlers.
+        """
         return None
 
 
@@ -101,3 +117,25 @@ def hears(
         return method
 
     return mark
+
+
+def handler_names(kind: type[Actor]) -> dict[type[Message], str]:
+    """Which method of an actor class handles which message.
+
+    Raises WiringError if two methods claim the same message.
+    """
+    names: dict[type[Message], str] = {}
+    for name in dir(kind):
+        message = getattr(getattr(kind, name), "__handles__", None)
+        if message is None:
+            continue
+        if message in names:
+            taken = f"{names[message]} and {name}"
+            raise WiringError(f"{kind.__name__}: {taken} both handle {message.__name__}")
+        names[message] = name
+    return names
+
+
+def is_stateful(kind: type[Actor]) -> bool:
+    """Whether the class gives snapshots."""
+    return kind.snapshot is not Actor.snapshot

@@ -7,8 +7,12 @@
     │   ├── ActorDead        stopped, or given up
     │   ├── AskTimeout       the deadline passed; the work below was cancelled
     │   └── AskCycle         the peer is already waiting for us
-    ├── WiringError      refused before anything runs
-    └── GaveUp           an actor used up its restarts; raised out of the supervisor
+    ├── WiringError      not connected as declared, or no handler for such a message
+    ├── InjectedCrash    the testing switch, raised inside a handler
+    └── SystemFailed     raised out of the supervisor
+        ├── StartFailed      an actor's first start
+        ├── GaveUp           an actor used up its restarts
+        └── StopFailed       an actor that could not release what it held
 
 An ``AskFailed`` that a handler does not catch is not a crash of that handler: the
 runtime passes it on to whoever asked, and nothing is restarted on the way.
@@ -23,8 +27,12 @@ __all__ = [
     "AskFailed",
     "AskTimeout",
     "GaveUp",
+    "InjectedCrash",
     "PoisonMessage",
     "RuntimeFailure",
+    "StartFailed",
+    "StopFailed",
+    "SystemFailed",
     "WiringError",
 ]
 
@@ -66,5 +74,26 @@ class WiringError(RuntimeFailure):
     """The actors cannot be connected as declared; the message says which edge is at fault."""
 
 
-class GaveUp(RuntimeFailure):
+class InjectedCrash(RuntimeFailure):
+    """Raised in a handler because the configuration's ``inject_crash`` says so."""
+
+
+class SystemFailed(RuntimeFailure):
+    """The run is over. ``actor``: where it broke; ``detail``: how. The cause is chained."""
+
+    def __init__(self, actor: str, detail: str) -> None:
+        super().__init__(f"{actor}: {detail}")
+        self.actor = actor
+        self.detail = detail
+
+
+class StartFailed(SystemFailed):
+    """An actor could not start for the first time: a fault of the set-up, not of the work."""
+
+
+class GaveUp(SystemFailed):
     """An actor crashed more than ``max_restarts`` times within ``period_s``."""
+
+
+class StopFailed(SystemFailed):
+    """``on_stop`` raised or took too long: something may not have been written."""

@@ -10,10 +10,23 @@ from __future__ import annotations
 
 import math
 import re
+from collections import Counter
+from functools import lru_cache
 
 import msgspec
 
-__all__ = ["Filler", "Lesson", "Planted", "Trap", "World", "holds", "load_world", "true_accuracy"]
+__all__ = [
+    "Filler",
+    "Lesson",
+    "Planted",
+    "Trap",
+    "World",
+    "fold",
+    "holds",
+    "load_world",
+    "problems",
+    "true_accuracy",
+]
 
 _SPACES = re.compile(r"\s+")
 
@@ -75,9 +88,20 @@ def load_world(raw: bytes) -> World:
     return msgspec.json.decode(raw, type=World)
 
 
+def fold(text: str) -> str:
+    """A text with case and white space evened out."""
+    return _SPACES.sub(" ", text).strip().casefold()
+
+
+# A skill is asked for dozens of keys in every request, and the same few skills come again and
+# again. Keys have a cache of their own, so that long texts cannot push them out.
+_folded_key = lru_cache(maxsize=4096)(fold)
+_folded_text = lru_cache(maxsize=128)(fold)
+
+
 def holds(text: str, key: str) -> bool:
     """Whether a text says a key, case and white space aside."""
-    return _SPACES.sub(" ", key).casefold() in _SPACES.sub(" ", text).casefold()
+    return _folded_key(key) in _folded_text(text)
 
 
 def true_accuracy(world: World, planted: Planted, task_type: str, skill_text: str) -> float:
@@ -94,3 +118,44 @@ def true_accuracy(world: World, planted: Planted, task_type: str, skill_text: st
         if trap.task_type == task_type and holds(skill_text, trap.key)
     )
     return 1.0 / (1.0 + math.exp(-logit))
+
+
+def problems(world: World) -> list[str]:
+    """What is inconsistent, one line each; a world with none keeps its own promises."""
+    lessons = [(lesson.lesson_id, lesson.key, lesson.text) for lesson in world.lessons]
+    traps = [(trap.trap_id, trap.key, trap.text) for trap in world.traps]
+    lines = [*lessons, *traps]
+    found = _repeated("lesson or trap", [name for name, _, _ in lines])
+    found += _repeated("question", [question.question_id for question in world.questions])
+    known = {lesson.lesson_id for lesson in world.lessons}
+    for question in world.questions:
+        found += [
+            f"question {question.question_id}: needs the unknown lesson {name!r}"
+            for name in question.needs
+            if name not in known
+        ]
+        if not math.isfinite(question.base):
+            found.append(f"question {question.question_id}: base is {question.base}")
+    strengths = [(lesson.lesson_id, "gain", lesson.gain) for lesson in world.lessons]
+    strengths += [(trap.trap_id, "harm", trap.harm) for trap in world.traps]
+    found += [
+        f"{name}: {what} is {value}, must be positive"
+        for name, what, value in strengths
+        if not (math.isfinite(value) and value > 0)
+    ]
+    said = [(name, text) for name, _, text in lines]
+    said += [(f"filler {filler.text!r}", filler.text) for filler in world.fillers]
+    found += [
+        f"{name}: the line must be one Markdown bullet, not {text!r}"
+        for name, text in said
+        if not text.startswith("- ") or len(text.splitlines()) != 1
+    ]
+    for owner, key, _ in lines:
+        holders = [name for name, text in said if holds(text, key)]
+        if not fold(key) or holders != [owner]:
+            found.append(f"{owner}: key {key!r} must stand in its own line alone, not in {holders}")
+    return found
+
+
+def _repeated(what: str, names: list[str]) -> list[str]:
+    return [f"{what} {name!r} is there {n} times" for name, n in Counter(names).items() if n > 1]

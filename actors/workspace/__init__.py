@@ -1,1 +1,1 @@
-"""The workspace room."""
+"""Documents, manifests, checkpoints, seeds, workspaces: files that are whole or not at all."""

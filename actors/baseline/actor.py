@@ -1,0 +1,208 @@
+"""The baseline actor: the control arm, drawn once per skill and kept in the ledger.
+
+It must never resample what is there, never give its draws an epoch's salt, and never write a
+result that infrastructure lost (rows P1-1a, P1-4). The seed's file is only read (row P2-2).
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import anyio
+import anyio.to_thread
+
+from actors.baseline.seed_db import read_predictions, read_run_id
+from actors.baseline.snapshot import (
+    SnapshotKey,
+    WantedDraw,
+    assemble,
+    from_seed,
+    incomplete,
+    storable,
+    wanted_draws,
+)
+from actors.runtime.actor import Actor, Context, handles
+from actors.runtime.address import Address
+from actors.runtime.errors import AskFailed
+from protocol.base import Scope
+from protocol.baseline import GetSnapshot, SeedOutcomes, SeedOutcomesReady, SnapshotReady
+from protocol.dataset import KnownOutcome
+from protocol.documents import PackageTexts
+from protocol.keys import baseline_key, baseline_salt
+from protocol.ledger import BaselineRow, Record, Select, Where, rows_of
+from protocol.rollout import Answered, Missed, Rollout
+from protocol.settings import GateSettings
+
+__all__ = ["BaselineActor"]
+
+
+class BaselineActor(Actor):
+    """Owns the snapshots.
+
+    seed: the run's. seed_package: the package whose predictions baseline_path holds; its skill
+    and prompts version tell which snapshot may begin with them.
+    """
+
+    def __init__(
+        self,
+        settings: GateSettings,
+        seed: int,
+        seed_package: PackageTexts,
+        baseline_path: Path,
+        rollout: Address,
+        ledger: Address,
+    ) -> None:
+        self._settings = settings
+        self._seed = seed
+        self._seed_package = seed_package
+        self._path = baseline_path
+        self._rollout = rollout
+        self._ledger = ledger
+        self._run_id: str
+        self._predictions: dict[str, bool]
+        self._drawing: dict[SnapshotKey, tuple[anyio.Lock, int]] = {}
+
+    async def on_start(self, context: Context) -> None:
+        """Read the seed's predictions. Raises SeedBaselineError or FileNotFoundError."""
+        self._run_id = await anyio.to_thread.run_sync(read_run_id, self._path)
+        rows = await anyio.to_thread.run_sync(read_predictions, self._path)
+        self._predictions = {row.question_id: row.right for row in rows}
+
+    @handles(SeedOutcomes)
+    async def seed_outcomes(self, request: SeedOutcomes) -> SeedOutcomesReady:
+        """The predictions, ordered by question id."""
+        return SeedOutcomesReady(
+            run_id=self._run_id,
+            outcomes=tuple(
+                KnownOutcome(question_id=question_id, right=right)
+                for question_id, right in sorted(self._predictions.items())
+            ),
+        )
+
+    @handles(GetSnapshot)
+    async def get_snapshot(self, request: GetSnapshot) -> SnapshotReady:
+        """What is there, completed by what is not; two asks for one snapshot draw it once.
+
+        Raises ValueError if the units are not of one class.
+        """
+        classes = sorted({unit.task_type for unit in request.units})
+        if len(classes) != 1:
+            raise ValueError(f"a snapshot is of one class, asked for {classes}")
+        key = SnapshotKey(
+            task_type=classes[0],
+            skill_hash=request.skill.hash,
+            prompts_version=request.prompts.version,
+        )
+        async with self._alone(key):
+            return await self._complete(request, key)
+
+    @asynccontextmanager
+    async def _alone(self, key: SnapshotKey) -> AsyncIterator[None]:
+        """One at a time per snapshot: the second finds what the first has drawn."""
+        lock, waiting = self._drawing.get(key, (anyio.Lock(), 0))
+        self._drawing[key] = (lock, waiting + 1)
+        try:
+            async with lock:
+                yield
+        finally:
+            lock, waiting = self._drawing[key]
+            if waiting == 1:
+                del self._drawing[key]
+            else:
+                self._drawing[key] = (lock, waiting - 1)
+
+    async def _complete(self, request: GetSnapshot, key: SnapshotKey) -> SnapshotReady:
+        rows = list(await self._stored(request.scope, key))
+        wanted = wanted_draws(request.units, rows, request.n_draws)
+        if self._is_seed(key):
+            known = from_seed(key, wanted, self._predictions)
+            await self._keep(request.scope, known)
+            rows.extend(known)
+            wanted = wanted_draws(request.units, rows, request.n_draws)
+        drawn = 0
+        results: dict[tuple[str, int], tuple[WantedDraw, Answered | Missed]] = {}
+        for _ in range(1 + self._settings.missing_retries):
+            if not wanted:
+                break
+            replies = await self._draw(request, key, wanted)
+            drawn += len(replies)
+            for draw, reply in zip(wanted, replies, strict=True):
+                results[draw.question.question_id, draw.draw] = (draw, reply)
+            wanted = tuple(d for d, r in zip(wanted, replies, strict=True) if isinstance(r, Missed))
+        kept = storable(key, list(results.values()))
+        await self._keep(request.scope, kept)
+        draws = assemble(request.units, [*rows, *kept], request.n_draws)
+        return SnapshotReady(draws=draws, drawn=drawn, missing=incomplete(draws, request.n_draws))
+
+    def _is_seed(self, key: SnapshotKey) -> bool:
+        """Whether this is the skill and the prompts version that made the predictions."""
+        return (
+            key.skill_hash == self._seed_package.skill_for(key.task_type).hash
+            and key.prompts_version == self._seed_package.prompts.version
+        )
+
+    async def _stored(self, scope: Scope, key: SnapshotKey) -> tuple[BaselineRow, ...]:
+        selected = await self._ledger.ask(
+            Select(
+                scope=scope,
+                table=BaselineRow.TABLE,
+                where=(
+                    Where(column="task_type", value=key.task_type),
+                    Where(column="skill_hash", value=key.skill_hash),
+                    Where(column="prompts_version", value=key.prompts_version),
+                ),
+            )
+        )
+        return rows_of(BaselineRow, selected)
+
+    async def _keep(self, scope: Scope, rows: tuple[BaselineRow, ...]) -> None:
+        if rows:
+            await self._ledger.ask(Record(scope=scope, rows=rows))
+
+    async def _draw(
+        self, request: GetSnapshot, key: SnapshotKey, wanted: Sequence[WantedDraw]
+    ) -> list[Answered | Missed]:
+        """Rollouts side by side; replies in the order wanted."""
+        replies: dict[int, Answered | Missed] = {}
+
+        async def one(position: int, draw: WantedDraw) -> None:
+            replies[position] = await self._rollout.ask(
+                Rollout(
+                    scope=Scope(
+                        epoch=request.scope.epoch,
+                        step=request.scope.step,
+                        task_type=key.task_type,
+                        question_id=draw.question.question_id,
+                    ),
+                    run_key=baseline_key(
+                        key.task_type, key.skill_hash, key.prompts_version, draw.draw
+                    ),
+                    question=draw.question,
+                    skill=request.skill,
+                    prompts=request.prompts,
+                    salt=baseline_salt(self._seed, draw.draw),
+                )
+            )
+
+        try:
+            async with anyio.create_task_group() as tasks:
+                for position, draw in enumerate(wanted):
+                    tasks.start_soon(one, position, draw)
+        except ExceptionGroup as group:
+            raise _plain(group) from group
+        return [replies[position] for position in range(len(wanted))]
+
+
+def _plain(group: ExceptionGroup[Exception]) -> Exception:
+    """The first failed ask if there is nothing else: it is passed on, not a crash of ours."""
+    failed, others = group.split(AskFailed)
+    if failed is None or others is not None:
+        return group
+    first: BaseException = failed
+    while isinstance(first, BaseExceptionGroup):
+        first = first.exceptions[0]
+    if not isinstance(first, AskFailed):
+        return group
+    return first

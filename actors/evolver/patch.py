@@ -1,0 +1,258 @@
+"""Edits applied to a document, each with a status, and the way back.
+
+Never a fallback: a target that does not stand in the body exactly once is a reported
+rejection. Row P1-6 in three layers: the target's whole span is held against everything
+protected; target and payload must hold no marker; and after every single edit the text
+is parsed again, and the edit is dropped unless all that is protected is still there
+byte for byte and the document is sound. Pure; the appendix is written by ``regions``.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Callable, Sequence
+
+import msgspec
+
+from actors.evolver.document import SkillDocument, Span, holds_marker, parse
+from protocol.evolver import Edit, EditReport, EditStatus
+
+__all__ = ["Limits", "Patched", "Refusal", "Splice", "apply_edits", "growth_left", "undo"]
+
+_BULLETS = ("- ", "* ", "+ ")
+
+
+class Limits(msgspec.Struct, frozen=True):
+    """Budgets of one step.
+
+    edits: the most edits that are applied (the learning rate).
+    max_chars, max_growth: of the body; growth as a share of the body before the step.
+    """
+
+    edits: int
+    max_chars: int
+    max_growth: float
+
+
+class Refusal(msgspec.Struct, frozen=True):
+    """Why an edit is not applied."""
+
+    status: EditStatus
+    detail: str
+
+
+class Splice(msgspec.Struct, frozen=True):
+    """At ``start``, ``removed`` gave way to ``inserted``."""
+
+    start: int
+    removed: str
+    inserted: str
+
+
+class Patched(msgspec.Struct, frozen=True):
+    """The new text, one report per edit, and the inverse patch in the order to apply it."""
+
+    text: str
+    reports: tuple[EditReport, ...]
+    inverse: tuple[Splice, ...]
+
+    @property
+    def applied(self) -> int:
+        """How many edits changed the text."""
+        return sum(report.status == "applied" for report in self.reports)
+
+
+def growth_left(document: SkillDocument, limits: Limits) -> int:
+    """Characters that the body may gain in this step; an empty body may grow to the limit."""
+    size = len(document.body_text)
+    if not document.body_text.strip():
+        return max(0, limits.max_chars - size)
+    return max(0, min(limits.max_chars - size, int(size * limits.max_growth)))
+
+
+def apply_edits(
+    text: str,
+    edits: Sequence[Edit],
+    limits: Limits,
+    *,
+    screen: Callable[[Edit], Refusal | None],
+    frozen_headings: tuple[str, ...] = (),
+) -> Patched:
+    """Apply the valid edits in order on the running text.
+
+    screen: refuses an edit for what it says (a leak, a repetition of a rejected one).
+    """
+    document = parse(text, frozen_headings)
+    ceiling = len(document.body_text) + growth_left(document, limits)
+    reports: list[EditReport] = []
+    inverse: list[Splice] = []
+    for edit in edits:
+        outcome: Splice | Refusal | None = _screened(edit, screen)
+        if document.problems:
+            outcome = Refusal("protected", "; ".join(document.problems))
+        elif outcome is None and len(inverse) >= limits.edits:
+            outcome = Refusal("over_budget", f"the budget is {limits.edits} edits")
+        elif outcome is None:
+            outcome = _locate(document, edit)
+        if isinstance(outcome, Splice):
+            spliced = _spliced(document.text, outcome)
+            after = parse(spliced, frozen_headings, document.newline)
+            refusal = _compare(document, after, ceiling)
+            if refusal is None:
+                document = after
+                inverse.append(outcome)
+                reports.append(EditReport(edit=edit, status="applied", detail=""))
+                continue
+            outcome = refusal
+        reports.append(EditReport(edit=edit, status=outcome.status, detail=outcome.detail))
+    return Patched(document.text, tuple(reports), tuple(reversed(inverse)))
+
+
+def undo(text: str, inverse: Sequence[Splice]) -> str:
+    """The text before the patch, byte for byte.
+
+    Raises ValueError if the text is not what the patch produced.
+    """
+    for splice in inverse:
+        end = splice.start + len(splice.inserted)
+        if text[splice.start : end] != splice.inserted:
+            raise ValueError(f"the patch's text is not at {splice.start}")
+        text = text[: splice.start] + splice.removed + text[end:]
+    return text
+
+
+def _spliced(text: str, splice: Splice) -> str:
+    end = splice.start + len(splice.removed)
+    return text[: splice.start] + splice.inserted + text[end:]
+
+
+def _screened(edit: Edit, screen: Callable[[Edit], Refusal | None]) -> Refusal | None:
+    """Everything that can be said about an edit without looking at the document."""
+    if holds_marker(edit.target) or holds_marker(edit.content):
+        return Refusal("marker", "target or content holds a region marker")
+    if edit.op != "delete" and not edit.content.strip():
+        return Refusal("empty", f"{edit.op} without content")
+    if edit.op != "append" and not edit.target.strip():
+        return Refusal("empty", f"{edit.op} without a target")
+    return screen(edit)
+
+
+def _locate(document: SkillDocument, edit: Edit) -> Splice | Refusal:
+    payload = _lines(edit.content.strip("\r\n"), document.newline)
+    if edit.op == "append":
+        return _already_said(document, payload) or _append(document, payload)
+    target = _lines(edit.target, document.newline)
+    places = _occurrences(document, target)
+    if not places:
+        if target in document.body_text:
+            return Refusal("no_match", "the target would cut a character or a line end in two")
+        if target in document.text:
+            return Refusal("protected", "the target meets the front matter or a region")
+        return Refusal("no_match", "the target does not occur in the body")
+    if len(places) > 1:
+        return Refusal("ambiguous", "the target occurs more than once in the body")
+    whole = Span(places[0], places[0] + len(target))
+    if any(whole.meets(span) for span in document.frozen):
+        return Refusal("frozen", "the target meets a frozen section")
+    # Line ends around the target locate it, but are not what the edit is about.
+    core = Span(
+        whole.start + len(target) - len(target.lstrip("\r\n")),
+        whole.end - (len(target) - len(target.rstrip("\r\n"))),
+    )
+    if edit.op == "insert_after":
+        return _already_said(document, payload) or _insert_after(document, core, payload)
+    if edit.op == "delete":
+        return _delete(document, core)
+    removed = document.text[core.start : core.end]
+    if removed == payload:
+        return Refusal("noop", "the content is what stands there")
+    return Splice(core.start, removed, payload)
+
+
+def _lines(text: str, newline: str) -> str:
+    """The text with the document's line ends."""
+    return text.replace("\r\n", "\n").replace("\r", "\n").replace("\n", newline)
+
+
+def _occurrences(document: SkillDocument, target: str) -> list[int]:
+    """Where the target stands in the body, overlapping ones too; two are enough to know."""
+    text = document.text
+    places: list[int] = []
+    start = text.find(target, document.body.start, document.body.end)
+    while start >= 0 and len(places) < 2:
+        end = start + len(target)
+        if not (_splits(text, start) or _splits(text, end)):
+            places.append(start)
+        start = text.find(target, start + 1, document.body.end)
+    return places
+
+
+def _splits(text: str, position: int) -> bool:
+    """Whether a cut here parts a character from its combining mark, or CR from LF."""
+    if not 0 < position < len(text):
+        return False
+    return unicodedata.combining(text[position]) > 0 or text[position - 1 : position + 1] == "\r\n"
+
+
+def _already_said(document: SkillDocument, payload: str) -> Refusal | None:
+    there = {line.strip() for line in document.body_text.splitlines()}
+    if all(line.strip() in there for line in payload.splitlines() if line.strip()):
+        return Refusal("noop", "the document already says it")
+    return None
+
+
+def _append(document: SkillDocument, payload: str) -> Splice:
+    newline, body = document.newline, document.body_text
+    kept = body.rstrip()
+    start = document.body.start + len(kept)
+    last, first = kept.rsplit("\n", 1)[-1].lstrip(), payload.lstrip()
+    if not document.text[:start]:
+        before = ""
+    elif last[:2] in _BULLETS and first[:2] in _BULLETS:
+        before = newline
+    else:
+        before = newline * 2
+    after = "" if body[len(kept) :].startswith(("\n", "\r\n")) else newline
+    return Splice(start, "", before + payload + after)
+
+
+def _insert_after(document: SkillDocument, core: Span, payload: str) -> Splice:
+    text, newline = document.text, document.newline
+    line_end = text.find("\n", core.end, document.body.end)
+    if line_end < 0:
+        # The last line of the body: a marker may follow on the same line.
+        start = document.body.end
+        return Splice(start, "", newline + payload + (newline if start < len(text) else ""))
+    if text[line_end - 1 : line_end] == "\r" and line_end > core.end:
+        line_end -= 1
+    return Splice(line_end, "", newline + payload)
+
+
+def _delete(document: SkillDocument, core: Span) -> Splice:
+    """Remove the target, and its line end if nothing of the line is left."""
+    text = document.text
+    end = core.end
+    if text[core.start - 1 : core.start] in ("", "\n"):
+        for line_end in ("\r\n", "\n"):
+            if text.startswith(line_end, end) and end + len(line_end) <= document.body.end:
+                end += len(line_end)
+                break
+    return Splice(core.start, text[core.start : end], "")
+
+
+def _compare(before: SkillDocument, after: SkillDocument, ceiling: int) -> Refusal | None:
+    """The third layer: what is protected stands unchanged, the result is sound and not too long."""
+    if before.text == after.text:
+        return Refusal("noop", "the text does not change")
+    if after.problems:
+        return Refusal("protected", "; ".join(after.problems))
+    if before.front != after.front or before.tail != after.tail:
+        return Refusal("protected", "the edit would change the front matter or a region")
+    if before.frozen_texts != after.frozen_texts:
+        return Refusal("frozen", "the edit would change a frozen section")
+    if after.open_fence and not before.open_fence:
+        return Refusal("protected", "the edit leaves a code fence open over what follows")
+    size = len(after.body_text)
+    if size > ceiling and size > len(before.body_text):
+        return Refusal("too_long", f"the body would have {size} characters, {ceiling} are allowed")
+    return None

@@ -1,0 +1,174 @@
+"""The chat client's shell: cache, single flight, ladder, accounting.
+
+A request that was answered before is answered from the cache; identical requests in progress
+share one call; the rest goes up the retry ladder. Every try and every cache hit is a row in
+the ledger. A cache that fails is a miss: it never fails a call.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+
+import msgspec
+import structlog
+
+from actors.llm.breaker import Breaker
+from actors.llm.endpoints import EndpointPool, resolve_endpoints
+from actors.llm.flight import SingleFlight
+from actors.llm.ladder import Ladder
+from actors.llm.request import PlannedCall, Unencodable, plan_call
+from actors.llm.transport import Transport
+from actors.runtime.actor import Actor, Context, handles
+from actors.runtime.address import Address
+from actors.runtime.errors import AskFailed
+from protocol.cache import CacheGet, CacheHit, CachePut
+from protocol.ledger import AttemptRow, Record
+from protocol.llm import Attempt, Chat, ChatAnswer, ChatFailed
+from protocol.settings import LlmSettings
+
+__all__ = ["LlmActor"]
+
+_CACHEABLE = frozenset({"stop", "tool_calls", "length"})
+"""``length`` because max_tokens is in the key; a refusal or an unknown end is asked again."""
+
+_CACHE = "cache"  # the endpoint named in rows of answers that were not asked for again
+
+
+class _Stamps:
+    """Times of cache hits, each later than the one before: two hits of one key are two rows."""
+
+    def __init__(self) -> None:
+        self._last = datetime.min.replace(tzinfo=UTC)
+
+    def next(self) -> datetime:
+        """Now, or a microsecond after the last one."""
+        self._last = max(datetime.now(UTC), self._last + timedelta(microseconds=1))
+        return self._last
+
+
+class LlmActor(Actor):
+    """Chats with the endpoints of ``settings``; stateless beyond breakers and connections.
+
+    environ: where the endpoints' keys are. Raises ValueError if one is missing.
+    """
+
+    def __init__(
+        self,
+        settings: LlmSettings,
+        cache: Address,
+        ledger: Address,
+        *,
+        environ: Mapping[str, str] = os.environ,
+    ) -> None:
+        self._settings = settings
+        self._cache = cache
+        self._ledger = ledger
+        self._endpoints = resolve_endpoints(settings.endpoints, environ)
+        self._flight: SingleFlight[ChatAnswer | ChatFailed] = SingleFlight()
+        self._stamps = _Stamps()
+        self._opened: tuple[Transport, EndpointPool, Ladder] | None = None
+        self._log: structlog.stdlib.BoundLogger | None = None
+
+    async def on_start(self, context: Context) -> None:
+        """Open the HTTP client; connections are made when they are needed."""
+        settings = self._settings
+        transport = Transport(settings, settings.concurrency * max(1, len(self._endpoints)))
+        pool = EndpointPool(
+            self._endpoints,
+            settings.concurrency,
+            # a probe ends with its attempt; later than that it is lost
+            lambda: Breaker(
+                settings.breaker_failures, settings.breaker_cooldown_s, settings.attempt_s + 1.0
+            ),
+        )
+        self._opened = (transport, pool, Ladder(settings, pool, transport))
+        self._log = context.log
+
+    async def on_stop(self) -> None:
+        """Close every connection."""
+        if self._opened is not None:
+            await self._opened[0].aclose()
+
+    @handles(Chat)
+    async def chat(self, request: Chat) -> ChatAnswer | ChatFailed:
+        """Answer a chat, from the cache or from an endpoint."""
+        assert self._opened is not None, "handlers run only after on_start"
+        _, pool, ladder = self._opened
+        models = pool.models(request.role)
+        if not models:
+            return ChatFailed(
+                kind="bad_request", fatal=True, detail=f"no endpoint has the role {request.role}"
+            )
+        try:
+            call = plan_call(request, self._settings, models)
+        except Unencodable as error:
+            return ChatFailed(kind="body", fatal=True, detail=str(error))
+
+        async def work() -> ChatAnswer | ChatFailed:
+            known = await self._lookup(call)
+            return known if known is not None else await self._ask(ladder, call)
+
+        reply, shared = await self._flight.run(call.key, work)
+        if isinstance(reply, ChatFailed):
+            return reply
+        if shared:
+            reply = msgspec.structs.replace(reply, cached=True, attempts=())
+        if reply.cached:
+            hit = Attempt(endpoint=_CACHE, outcome="cached", seconds=0.0)
+            await self._account(call, 0, hit, self._stamps.next())
+        return reply
+
+    async def _ask(self, ladder: Ladder, call: PlannedCall) -> ChatAnswer | ChatFailed:
+        async def note(number: int, attempt: Attempt, started: datetime) -> None:
+            await self._account(call, number, attempt, started)
+
+        reply = await ladder.climb(call, note)
+        if isinstance(reply, ChatAnswer) and reply.finish in _CACHEABLE and _says(reply):
+            await self._keep(call, reply)
+        return reply
+
+    async def _lookup(self, call: PlannedCall) -> ChatAnswer | None:
+        try:
+            found = await self._cache.ask(CacheGet(key=call.key))
+        except AskFailed as error:
+            self._warn("llm.cache_get_failed", call, error)
+            return None
+        if not isinstance(found, CacheHit):
+            return None
+        return msgspec.structs.replace(found.answer, cached=True, attempts=())
+
+    async def _keep(self, call: PlannedCall, answer: ChatAnswer) -> None:
+        try:
+            await self._cache.ask(CachePut(key=call.key, answer=answer))
+        except AskFailed as error:
+            self._warn("llm.cache_put_failed", call, error)
+
+    async def _account(
+        self, call: PlannedCall, number: int, attempt: Attempt, started: datetime
+    ) -> None:
+        """One row, committed before the reply goes out: no call is missing in the accounts."""
+        row = AttemptRow(
+            call=call.key,
+            attempt=number,
+            started=started.isoformat(timespec="microseconds"),
+            role=call.role,
+            endpoint=attempt.endpoint,
+            outcome=attempt.outcome,
+            detail=attempt.detail,
+            seconds=attempt.seconds,
+            first_token_s=attempt.first_token_s,
+            prompt_tokens=attempt.usage.prompt_tokens,
+            completion_tokens=attempt.usage.completion_tokens,
+        )
+        await self._ledger.ask(Record(rows=(row,)))
+
+    def _warn(self, event: str, call: PlannedCall, error: AskFailed) -> None:
+        assert self._log is not None, "handlers run only after on_start"
+        self._log.warning(event, call=call.key[:12], error=type(error).__name__, detail=str(error))
+
+
+def _says(answer: ChatAnswer) -> bool:
+    """An answer without text is kept only when it called a tool."""
+    return bool(answer.text) or answer.finish == "tool_calls"

@@ -1,0 +1,176 @@
+"""A chat as bytes for the wire, and as a key for the cache.
+
+Key and seed follow from what is asked alone: never from the endpoint's address, a clock or
+the state of anything. What changes the answer is in the key because the key is made from the
+request itself; only what merely transports it is left out (clients.md A4).
+"""
+
+from __future__ import annotations
+
+import hashlib
+
+import msgspec
+
+from protocol.llm import Chat, ChatMessage, ImagePart, Role, TextPart
+from protocol.settings import LlmSettings, RoleSettings
+
+__all__ = ["KEY_VERSION", "PlannedCall", "Unencodable", "plan_call"]
+
+KEY_VERSION = 1
+"""Raise it when an answer stored under an old key must not be replayed."""
+
+
+class Unencodable(Exception):
+    """The chat cannot be written as JSON (a lone surrogate in a text)."""
+
+
+class _Url(msgspec.Struct, frozen=True):
+    url: str
+
+
+class _TextPart(msgspec.Struct, frozen=True, tag_field="type", tag="text"):
+    text: str
+
+
+class _ImagePart(msgspec.Struct, frozen=True, tag_field="type", tag="image_url"):
+    image_url: _Url
+
+
+class _Turn(msgspec.Struct, frozen=True):
+    role: str
+    content: str | list[_TextPart | _ImagePart]
+
+
+class _NamedSchema(msgspec.Struct, frozen=True, kw_only=True):
+    name: str = "reply"
+    schema: msgspec.Raw
+    strict: bool = True
+
+
+class _Format(msgspec.Struct, frozen=True, tag_field="type", tag="json_schema"):
+    json_schema: _NamedSchema
+
+
+class _Asked(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What the model is asked: everything that can change its answer, save its own name."""
+
+    messages: list[_Turn]
+    temperature: float | None = None
+    top_p: float | None = None
+    max_tokens: int | None = None
+    response_format: _Format | None = None
+
+
+class _StreamOptions(msgspec.Struct, frozen=True):
+    include_usage: bool = True
+
+
+class _Body(_Asked, frozen=True, kw_only=True, omit_defaults=True):
+    """What goes over the wire."""
+
+    model: str
+    stream: bool | None = None
+    stream_options: _StreamOptions | None = None
+    seed: int | None = None
+
+
+class _Key(msgspec.Struct, frozen=True, kw_only=True):
+    """What the cache key is the hash of."""
+
+    version: int
+    models: tuple[str, ...]
+    asked: _Asked
+    seed: int | None
+    cache_salt: str | None
+
+
+class PlannedCall(msgspec.Struct, frozen=True):
+    """A chat, ready to be sent. key: 64 hex digits."""
+
+    role: Role
+    key: str
+    asked: _Asked
+    seed: int | None
+
+    def body(self, model: str) -> bytes:
+        """The request for an endpoint that serves ``model``."""
+        asked = self.asked
+        return msgspec.json.encode(
+            _Body(
+                model=model,
+                messages=asked.messages,
+                temperature=asked.temperature,
+                top_p=asked.top_p,
+                max_tokens=asked.max_tokens,
+                response_format=asked.response_format,
+                stream=True,
+                stream_options=_StreamOptions(),
+                seed=self.seed,
+            )
+        )
+
+
+def plan_call(chat: Chat, settings: LlmSettings, models: tuple[str, ...]) -> PlannedCall:
+    """The request, its seed and its cache key (row P1-1: the salt is in both).
+
+    models: the names that the role's endpoints serve, sorted; an answer may come from any.
+
+    Raises Unencodable; ValueError if ``json_schema`` is not JSON, which is the caller's bug.
+    """
+    sampling = _sampling(settings, chat.role)
+    asked = _Asked(
+        messages=[_turn(message) for message in chat.messages],
+        temperature=sampling.temperature,
+        top_p=sampling.top_p,
+        max_tokens=chat.max_tokens if chat.max_tokens is not None else sampling.max_tokens,
+        response_format=_format(chat) if settings.structured_output else None,
+    )
+    salt = chat.cache_salt
+    try:
+        canonical = msgspec.json.encode(asked, order="sorted")
+        seed = _seed(salt, canonical) if settings.send_seed else None
+        key = _Key(version=KEY_VERSION, models=models, asked=asked, seed=seed, cache_salt=salt)
+        digest = hashlib.sha256(msgspec.json.encode(key, order="sorted")).hexdigest()
+    except UnicodeEncodeError as error:
+        raise Unencodable(f"a message holds text that is not Unicode: {error.reason}") from error
+    return PlannedCall(chat.role, digest, asked, seed)
+
+
+def _seed(salt: str | None, canonical: bytes) -> int:
+    prefix = b"" if salt is None else salt.encode("utf-8") + b"\n"
+    digest = hashlib.sha256(prefix + canonical).digest()
+    return int.from_bytes(digest[:4], "big") >> 1
+
+
+def _sampling(settings: LlmSettings, role: Role) -> RoleSettings:
+    match role:
+        case "search":
+            return settings.search
+        case "judge":
+            return settings.judge
+        case "evolve":
+            return settings.evolve
+        case "vision":
+            return settings.vision
+
+
+def _format(chat: Chat) -> _Format | None:
+    if chat.json_schema is None:
+        return None
+    try:
+        schema = msgspec.json.decode(chat.json_schema)
+    except msgspec.DecodeError as error:
+        raise ValueError(f"json_schema of a {chat.role} chat is not JSON: {error}") from error
+    return _Format(_NamedSchema(schema=msgspec.Raw(msgspec.json.encode(schema, order="sorted"))))
+
+
+def _turn(message: ChatMessage) -> _Turn:
+    if isinstance(message.content, str):
+        return _Turn(message.role, message.content)
+    return _Turn(message.role, [_part(part) for part in message.content])
+
+
+def _part(part: TextPart | ImagePart) -> _TextPart | _ImagePart:
+    if isinstance(part, TextPart):
+        return _TextPart(part.text)
+    return _ImagePart(_Url(part.url))

@@ -1,0 +1,114 @@
+"""Gathers what the tables of ``actors.summary`` show: before a run from the actors, after it
+from the workspace's files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from rich.console import Group
+from rich.table import Table
+from rich.text import Text
+
+from actors.baseline.seed_db import read_predictions
+from actors.dataset.pools import load_frozen
+from actors.dataset.questions import load_questions
+from actors.ledger.reader import Reader, open_reader
+from actors.runtime.supervisor import Supervisor
+from actors.summary import (
+    Truth,
+    accuracy_table,
+    calls_table,
+    edits_table,
+    epochs_table,
+    preflight_table,
+    render,
+    right_by_question,
+    skill_texts,
+    truth_table,
+    where_lines,
+)
+from actors.system import Paths, RunResult
+from actors.twin.truth import class_accuracy, classify
+from actors.twin.world import load_world
+from protocol.base import Refused
+from protocol.baseline import SeedOutcomes
+from protocol.dataset import DescribeData, PlanEpoch, Question
+from protocol.gate import GetPower, LadderSize
+from protocol.keys import evaluation_key
+from protocol.ledger import DecisionRow
+from protocol.settings import Config
+from protocol.trainer import TrainingEnded
+
+__all__ = ["final_report", "preflight_report"]
+
+
+async def preflight_report(system: Supervisor, config: Config) -> str:
+    """What this run can see, before it spends anything: classes, ladders, resolvable gains."""
+    data = await system.address("dataset").ask(DescribeData())
+    seeded = await system.address("baseline").ask(SeedOutcomes())
+    right = {outcome.question_id: outcome.right for outcome in seeded.outcomes}
+    plan = await system.address("dataset").ask(PlanEpoch(epoch=1, known=seeded.outcomes))
+    if isinstance(plan, Refused):
+        return f"{plan.what}\n{plan.remedy}\n" + "\n".join(plan.details)
+    ladders = tuple(
+        LadderSize(
+            task_type=work.task_type,
+            n_units=len(work.ladder),
+            n_wrong=sum(
+                not all(right.get(question.question_id, False) for question in unit.questions)
+                for unit in work.ladder
+            ),
+        )
+        for work in plan.classes
+    )
+    power = await system.address("gate").ask(GetPower(ladders=ladders))
+    return render([preflight_table(data, plan, power, config.trainer.epochs)])
+
+
+def final_report(
+    config: Config, paths: Paths, ended: TrainingEnded, result: RunResult, resume: str
+) -> str:
+    """The table at the end of a run."""
+    frozen = load_frozen(paths.workspace, load_questions(paths.questions))
+    seeded = read_predictions(paths.workspace / "baseline.db")
+    test = {question.question_id for question in frozen.test}
+    before = {p.question_id: p.right for p in seeded if p.question_id in test}
+    parts: list[Table | Group | Text] = [_headline(ended)]
+    with open_reader(paths.workspace / "run.db") as reader:
+        parts.append(epochs_table(reader))
+        if config.trainer.run_holdout_eval:
+            after = before
+            if ended.best_hard != ended.seed_package:
+                key = evaluation_key(ended.epochs, "test", "best_hard")
+                after = right_by_question(reader, key)
+            parts.append(accuracy_table(frozen.test, before, after))
+        parts.append(edits_table(reader))
+        if paths.world is not None:
+            questions = (*frozen.diag, *frozen.val, *frozen.test)
+            parts.append(truth_table(_truths(reader, paths.world, questions)))
+        parts.append(calls_table(reader, result.restarts, result.seconds))
+    parts.append(where_lines(paths.workspace, resume))
+    return "\n" + render(parts)
+
+
+def _headline(ended: TrainingEnded) -> Text:
+    why = "patience is out" if ended.status == "early_stop" else "all epochs done"
+    if ended.best_hard == ended.seed_package:
+        best = f"nothing beat the seed package {ended.seed_package} on val"
+    else:
+        best = f"best package {ended.best_hard} (seed: {ended.seed_package})"
+    return Text(f"Training ended after {ended.epochs} epochs ({why}); {best}.")
+
+
+def _truths(reader: Reader, world_path: Path, questions: tuple[Question, ...]) -> list[Truth]:
+    """Every decision with the planted gain of its candidate over the class's questions."""
+    world = load_world(world_path.read_bytes())
+    texts = skill_texts(reader)
+    truths = []
+    for row in reader.rows(DecisionRow):
+        before, after = (
+            class_accuracy(world, questions, row.task_type, texts[digest])
+            for digest in (row.current_hash, row.candidate_hash)
+        )
+        truths.append(Truth(row, after - before, classify(after - before)))
+    return truths

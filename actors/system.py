@@ -1,0 +1,276 @@
+"""The composition root: wires the actors of a run and runs them.
+
+The only file that knows every room. Who asks whom is declared here once; the runtime refuses
+a cycle, and an address that was not declared does not exist.
+
+    trainer ─┬─> evolver ───────────────┐
+             ├─> diagnoser ─────────────┤
+             ├─> gate ──> baseline ──> rollout ──> llm ──> cache
+             ├─> dataset                │  └──> video
+             ├─> workspace              │
+             └──────────────────────────┴──────> ledger (of all that spend or decide)
+"""
+
+from __future__ import annotations
+
+import math
+import socket
+from collections.abc import Awaitable, Callable
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+
+import anyio
+import msgspec
+
+from actors.baseline.actor import BaselineActor
+from actors.cache.actor import CacheActor
+from actors.dataset.actor import DatasetActor
+from actors.diagnoser.actor import DiagnoserActor
+from actors.evolver.actor import EvolverActor
+from actors.gate.actor import GateActor
+from actors.ledger.actor import LedgerActor
+from actors.llm.actor import LlmActor
+from actors.rollout.actor import RolloutActor
+from actors.runtime.address import Address
+from actors.runtime.errors import ActorDead
+from actors.runtime.supervisor import Supervisor
+from actors.runtime.wiring import ActorSpec
+from actors.trainer.actor import TrainerActor, TrainerPeers
+from actors.twin.actor import TwinActor
+from actors.twin.process import base_url_of, bind_loopback
+from actors.video.actor import VideoActor
+from actors.workspace.actor import WorkspaceActor
+from actors.workspace.checkpoint import CheckpointStore
+from actors.workspace.files import read_json
+from actors.workspace.seed import SEED
+from actors.workspace.versions import read_prompts, read_skills
+from protocol.base import Refused
+from protocol.documents import Package, PackageTexts
+from protocol.seed import SeedInfo
+from protocol.settings import Config
+from protocol.trainer import Train, TrainingEnded
+
+__all__ = [
+    "CHECKPOINT",
+    "TWIN",
+    "Paths",
+    "RunResult",
+    "answering_specs",
+    "read_seed_package",
+    "run_system",
+    "specs",
+    "uses_twin",
+    "with_twin_address",
+]
+
+TWIN = "twin"
+CHECKPOINT = "checkpoint.json"
+_WIDE = 64
+_LEDGER_HANDLERS = 256
+_TWIN_STOP_S = 8.0
+
+
+@dataclass(frozen=True)
+class Paths:
+    """Where a run reads and writes; all absolute. world: None without the simulator."""
+
+    workspace: Path
+    questions: Path
+    trees: Path
+    world: Path | None
+
+
+@dataclass(frozen=True)
+class RunResult:
+    """How a run of the process ended. ended: None if it was stopped before it could say."""
+
+    ended: TrainingEnded | Refused | None
+    restarts: int
+    seconds: float
+
+
+def uses_twin(config: Config) -> bool:
+    """Whether any endpoint is the embedded simulator."""
+    return any(endpoint.base_url == TWIN for endpoint in config.llm.endpoints)
+
+
+def with_twin_address(config: Config, base_url: str) -> Config:
+    """The configuration with the simulator's address in place of ``twin``."""
+    endpoints = tuple(
+        msgspec.structs.replace(endpoint, base_url=base_url)
+        if endpoint.base_url == TWIN
+        else endpoint
+        for endpoint in config.llm.endpoints
+    )
+    return msgspec.structs.replace(
+        config, llm=msgspec.structs.replace(config.llm, endpoints=endpoints)
+    )
+
+
+def answering_specs(
+    config: Config, paths: Paths, listener: socket.socket | None
+) -> list[ActorSpec]:
+    """The actors that answer and judge questions. listener: the simulator's, None without one."""
+    agent, diagnoser, evolver = config.agent, config.diagnoser, config.evolver
+    # Every chat of every asker may wait in the client at once: its limiter decides, not a mailbox.
+    chats = agent.concurrency + diagnoser.concurrency + evolver.concurrency * evolver.minibatch
+    wired = [] if listener is None else [_twin(config, paths, listener)]
+    return [
+        *wired,
+        ActorSpec(
+            name="ledger",
+            factory=lambda _: LedgerActor(paths.workspace / "run.db", _LEDGER_HANDLERS),
+            concurrency=_LEDGER_HANDLERS,
+        ),
+        ActorSpec(
+            name="cache",
+            factory=lambda _: CacheActor(config.cache, paths.workspace / "cache.db"),
+            concurrency=_WIDE,
+        ),
+        ActorSpec(
+            name="llm",
+            factory=lambda peers: LlmActor(config.llm, peers("cache"), peers("ledger")),
+            asks=("cache", "ledger"),
+            concurrency=chats,
+        ),
+        ActorSpec(
+            name="video",
+            factory=lambda _: VideoActor(config.data, paths.trees),
+            concurrency=_WIDE,
+        ),
+        ActorSpec(
+            name="rollout",
+            factory=lambda peers: RolloutActor(
+                agent, peers("llm"), peers("video"), peers("ledger")
+            ),
+            asks=("llm", "video", "ledger"),
+            concurrency=agent.concurrency,
+        ),
+        ActorSpec(
+            name="diagnoser",
+            factory=lambda peers: DiagnoserActor(diagnoser, peers("llm"), peers("ledger")),
+            asks=("llm", "ledger"),
+            concurrency=diagnoser.concurrency,
+        ),
+    ]
+
+
+def specs(config: Config, paths: Paths, listener: socket.socket | None) -> list[ActorSpec]:
+    """Every actor of a training with its peers."""
+    seed = config.run.seed
+    seed_package = read_seed_package(paths.workspace)
+    evolver = config.evolver
+    return [
+        *answering_specs(config, paths, listener),
+        ActorSpec(
+            name="baseline",
+            factory=lambda peers: BaselineActor(
+                config.gate,
+                seed,
+                seed_package,
+                paths.workspace / "baseline.db",
+                peers("rollout"),
+                peers("ledger"),
+            ),
+            asks=("rollout", "ledger"),
+            concurrency=_WIDE,
+        ),
+        ActorSpec(
+            name="gate",
+            factory=lambda peers: GateActor(
+                config.gate, seed, peers("baseline"), peers("rollout"), peers("ledger")
+            ),
+            asks=("baseline", "rollout", "ledger"),
+            concurrency=_WIDE,
+        ),
+        ActorSpec(
+            name="dataset",
+            factory=lambda _: DatasetActor(config.data, seed, paths.questions, paths.workspace),
+        ),
+        ActorSpec(
+            name="evolver",
+            factory=lambda peers: EvolverActor(evolver, peers("llm"), peers("ledger")),
+            asks=("llm", "ledger"),
+            concurrency=evolver.concurrency,
+        ),
+        ActorSpec(name="workspace", factory=lambda _: WorkspaceActor(paths.workspace)),
+        _trainer(config),
+    ]
+
+
+def read_seed_package(folder: Path) -> PackageTexts:
+    """The documents that a seed or workspace began with. Raises WorkspaceError naming the file."""
+    info = read_json(folder / SEED, SeedInfo, "restore it from the seed")
+    return PackageTexts(
+        package=Package(skills=info.skills_version, prompts=info.prompts_version),
+        skills=read_skills(folder / "skills", info.skills_version),
+        prompts=read_prompts(folder / "prompts", info.prompts_version),
+    )
+
+
+def _twin(config: Config, paths: Paths, listener: socket.socket) -> ActorSpec:
+    world = paths.world
+    assert world is not None, "a run with the simulator has a world"
+    return ActorSpec(
+        name="twin",
+        factory=lambda _: TwinActor(
+            config.twin,
+            world=world,
+            questions=paths.questions,
+            listener=listener,
+            log_path=paths.workspace / "logs" / "twin.log",
+        ),
+    )
+
+
+def _trainer(config: Config) -> ActorSpec:
+    names = TrainerPeers.__dataclass_fields__.keys()
+
+    def build(peers: Callable[[str], Address]) -> TrainerActor:
+        return TrainerActor(config, TrainerPeers(**{name: peers(name) for name in names}))
+
+    return ActorSpec(name="trainer", factory=build, asks=tuple(names))
+
+
+async def run_system(
+    config: Config,
+    paths: Paths,
+    run_id: str,
+    before: Callable[[Supervisor], Awaitable[None]],
+    *,
+    signals: bool,
+) -> RunResult:
+    """Start every actor, train, stop every actor.
+
+    before: called when all actors are up and before anything is spent.
+    signals: obey SIGINT and SIGTERM (the first drains, the second stops at once).
+
+    Raises StartFailed naming the actor that cannot start, GaveUp if one used up its restarts.
+    """
+    started = anyio.current_time()
+    store = CheckpointStore(paths.workspace / CHECKPOINT, run_id)
+    restored = await anyio.to_thread.run_sync(store.load)
+    with ExitStack() as stack:
+        listener = stack.enter_context(bind_loopback()) if uses_twin(config) else None
+        if listener is not None:
+            config = with_twin_address(config, base_url_of(listener))
+        async with Supervisor(
+            specs(config, paths, listener),
+            config.runtime,
+            sink=store,
+            restored=restored,
+            signals=signals,
+            stop_s=_TWIN_STOP_S,
+        ) as system:
+            try:
+                await before(system)
+                ended: TrainingEnded | Refused | None = await system.address("trainer").ask(
+                    Train(), timeout_s=math.inf
+                )
+            except ActorDead:
+                if not system.draining:
+                    raise
+                ended = None
+            restarts = sum(actor.restarts for actor in system.stats())
+    return RunResult(ended, restarts, anyio.current_time() - started)

@@ -1,0 +1,185 @@
+"""Reading what agent, judge and editor are sent: the layouts of the prompts, as types.
+
+Pure, and strict: a request without one of its blocks is refused with the block's name. The
+simulator never guesses what a prompt may have meant.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import NoReturn
+
+import msgspec
+
+__all__ = [
+    "LABELS",
+    "CaseLine",
+    "EditorBrief",
+    "JudgeBrief",
+    "LayoutError",
+    "QuestionBlock",
+    "body_of",
+    "editor_brief",
+    "judge_brief",
+    "question_block",
+    "strategy_of",
+    "task_type_of",
+]
+
+LABELS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+_STRATEGY = re.compile(r"^# Strategy for this task type[ \t]*\n", re.MULTILINE)
+_FRONT = re.compile(r"\A---\n(.*?\n)---[ \t]*(?:\n|\Z)", re.DOTALL)
+_TASK_TYPE = re.compile(r"^task_type:[ \t]*(.+?)[ \t]*$", re.MULTILINE)
+_CASE = re.compile(r"^Case (\S.*?) \[(\w+)\][ \t]*$", re.MULTILINE)
+_BUDGET = re.compile(r"^Edit budget: (\d+)[ \t]*$", re.MULTILINE)
+# What may follow a list of rejected edits in the editor's message.
+_NEXT_BLOCK = re.compile(r"^(?:Skill|Cases|Edit budget):", re.MULTILINE)
+
+
+class LayoutError(ValueError):
+    """A request lacks a block, or a block cannot be read; the message names it."""
+
+
+class QuestionBlock(msgspec.Struct, frozen=True):
+    """A question as it stands in a prompt; options are bodies without labels."""
+
+    video_id: str
+    task_type: str
+    question: str
+    options: tuple[str, ...]
+
+
+class JudgeBrief(msgspec.Struct, frozen=True):
+    """What the judge is asked. given: the agent's letter, None if it gave none."""
+
+    block: QuestionBlock
+    correct: str
+    given: str | None
+    skill: str
+    trajectory: str
+
+
+class CaseLine(msgspec.Struct, frozen=True):
+    """The head of a case. defect: false for a lapse."""
+
+    question_id: str
+    defect: bool
+
+
+class EditorBrief(msgspec.Struct, frozen=True):
+    """What the editor is asked. skill: the whole file. rejected: the block as it stands."""
+
+    skill: str
+    task_type: str
+    budget: int
+    cases: tuple[CaseLine, ...]
+    rejected: str
+
+
+def question_block(text: str) -> QuestionBlock:
+    """Read the lines ``Video:`` to the options. Raises LayoutError naming what is missing."""
+    video_id = _field(text, "Video")
+    task_type = _field(text, "Task type")
+    _, mark, rest = text.partition("\nQuestion:\n")
+    if not mark:
+        _lacks("Question:")
+    question, mark, tail = rest.partition("\n\nOptions:\n")
+    if not mark:
+        _lacks("Options:")
+    options: list[str] = []
+    for line in tail.split("\n"):
+        if len(options) < len(LABELS) and line.startswith(f"{LABELS[len(options)]}. "):
+            options.append(line[3:])
+        elif line.strip() and options:
+            options[-1] += f"\n{line}"  # a body of several lines
+        else:
+            break
+    if len(options) < 2:
+        raise LayoutError("the block 'Options:' has fewer than two labelled lines")
+    return QuestionBlock(video_id, task_type, question.strip(), tuple(options))
+
+
+def judge_brief(text: str) -> JudgeBrief:
+    """Read the judge's blocks. Raises LayoutError naming what is missing."""
+    block = question_block(text)
+    letters = LABELS[: len(block.options)]
+    correct = _field(text, "Correct answer")
+    given = _field(text, "Agent's answer")
+    if correct not in letters:
+        raise LayoutError(f"'Correct answer: {correct}' is no letter of the options")
+    return JudgeBrief(
+        block=block,
+        correct=correct,
+        given=None if given == "none" else given,
+        skill=_between(text, "SKILL"),
+        trajectory=_between(text, "TRAJECTORY"),
+    )
+
+
+def editor_brief(text: str) -> EditorBrief:
+    """Read the editor's blocks. Raises LayoutError naming what is missing."""
+    skill = _between(text, "SKILL")
+    # The skill is a text of unknown content: the other blocks are looked for around it.
+    around = text.replace(f"<<<SKILL\n{skill}\nSKILL>>>", "", 1)
+    budget = _BUDGET.search(around)
+    if budget is None:
+        _lacks("Edit budget:")
+    if "\nCases:" not in around:
+        _lacks("Cases:")
+    _, mark, rest = around.partition("\nRejected before:")
+    if not mark:
+        _lacks("Rejected before:")
+    end = _NEXT_BLOCK.search(rest)
+    return EditorBrief(
+        skill=skill,
+        task_type=task_type_of(skill),
+        budget=int(budget.group(1)),
+        cases=tuple(
+            CaseLine(found.group(1), found.group(2) == "defect") for found in _CASE.finditer(around)
+        ),
+        rejected=rest if end is None else rest[: end.start()],
+    )
+
+
+def strategy_of(system: str) -> str:
+    """The skill's body in the agent's system message. Raises LayoutError without it."""
+    found = _STRATEGY.search(system)
+    if found is None:
+        _lacks("# Strategy for this task type")
+    return system[found.end() :].lstrip("\n")
+
+
+def body_of(skill_text: str) -> str:
+    """A skill without its front matter; a text that has none is returned as it is."""
+    found = _FRONT.match(skill_text)
+    return skill_text if found is None else skill_text[found.end() :]
+
+
+def task_type_of(skill_text: str) -> str:
+    """The class in a skill's front matter. Raises LayoutError without it."""
+    front = _FRONT.match(skill_text)
+    found = None if front is None else _TASK_TYPE.search(front.group(1))
+    if found is None:
+        raise LayoutError("the skill's front matter has no 'task_type:'")
+    return found.group(1)
+
+
+def _field(text: str, name: str) -> str:
+    found = re.search(rf"^{re.escape(name)}: (.*?)[ \t]*$", text, re.MULTILINE)
+    if found is None:
+        _lacks(f"{name}:")
+    return found.group(1)
+
+
+def _between(text: str, name: str) -> str:
+    start, end = f"<<<{name}\n", f"\n{name}>>>"
+    begin = text.find(start)
+    # From the right: a trajectory or a skill may itself hold the closing line.
+    finish = text.rfind(end)
+    if begin < 0 or finish < begin:
+        _lacks(f"<<<{name}")
+    return text[begin + len(start) : max(finish, begin + len(start))]
+
+
+def _lacks(block: str) -> NoReturn:
+    raise LayoutError(f"the request lacks the block {block!r}")

@@ -1,0 +1,316 @@
+"""The OpenAI chat-completions protocol, as far as it is spoken here: typed in, bytes out.
+
+Pure: a request's bytes decide every byte of the reply. ``created`` is 0 and the id is a hash
+of the request, so that equal requests get equal replies.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from typing import Annotated, Literal
+
+import msgspec
+from msgspec import Meta
+
+__all__ = [
+    "DONE",
+    "FINGERPRINT",
+    "MODELS",
+    "NOTE",
+    "BadRequest",
+    "Completion",
+    "Health",
+    "Incoming",
+    "Turn",
+    "completion_of",
+    "error_json",
+    "events",
+    "models_json",
+    "parse_request",
+    "whole_json",
+]
+
+MODELS = ("twin-agent", "twin-judge", "twin-editor")
+FINGERPRINT = "simulator"
+NOTE = "This is a simulator with a planted world, not a language model."
+DONE = b"data: [DONE]\n\n"
+_CHARS_PER_TOKEN = 4
+_MIN_CHUNK, _MAX_CHUNKS = 24, 4
+
+Limit = Annotated[int, Meta(gt=0)]
+
+
+class BadRequest(ValueError):
+    """A 400. code: the machine-readable half of the error object."""
+
+    def __init__(self, message: str, code: str) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+class Part(msgspec.Struct, frozen=True):
+    """A part of a message; only text can be read here."""
+
+    type: str
+    text: str | None = None
+
+
+class WireMessage(msgspec.Struct, frozen=True):
+    """A message of the request."""
+
+    role: Literal["system", "user", "assistant"]
+    content: str | list[Part]
+
+
+class StreamOptions(msgspec.Struct, frozen=True):
+    """include_usage: send a last chunk with the token counts."""
+
+    include_usage: bool = False
+
+
+class WireRequest(msgspec.Struct, frozen=True):
+    """What matters of a request; sampling parameters have no meaning for a simulator."""
+
+    model: str
+    messages: Annotated[list[WireMessage], Meta(min_length=1)]
+    stream: bool = False
+    stream_options: StreamOptions | None = None
+    max_tokens: Limit | None = None
+    max_completion_tokens: Limit | None = None
+    seed: int | None = None
+
+
+class Turn(msgspec.Struct, frozen=True):
+    """A message as plain text."""
+
+    role: str
+    text: str
+
+
+class Incoming(msgspec.Struct, frozen=True):
+    """A request, read. request_id: a hash of its bytes."""
+
+    request_id: str
+    model: str
+    turns: tuple[Turn, ...]
+    seed: int | None
+    stream: bool
+    include_usage: bool
+    max_tokens: int | None
+
+
+class Tokens(msgspec.Struct, frozen=True):
+    """Token counts, estimated from characters."""
+
+    prompt_tokens: int
+    completion_tokens: int
+    total_tokens: int
+
+
+class Completion(msgspec.Struct, frozen=True):
+    """A reply before it is written. finish: ``length`` if max_tokens cut it short."""
+
+    request_id: str
+    model: str
+    text: str
+    finish: Literal["stop", "length"]
+    usage: Tokens
+
+
+class Delta(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What a chunk adds."""
+
+    role: str | None = None
+    content: str | None = None
+
+
+class ChunkChoice(msgspec.Struct, frozen=True):
+    """The one choice of a chunk."""
+
+    index: int
+    delta: Delta
+    finish_reason: str | None
+
+
+class Chunk(msgspec.Struct, frozen=True):
+    """One event of a stream."""
+
+    id: str
+    model: str
+    choices: list[ChunkChoice]
+    usage: Tokens | None
+    object: str = "chat.completion.chunk"
+    created: int = 0
+    system_fingerprint: str = FINGERPRINT
+
+
+class Said(msgspec.Struct, frozen=True):
+    """The reply's message."""
+
+    role: str
+    content: str
+
+
+class WholeChoice(msgspec.Struct, frozen=True):
+    """The one choice of a reply that is not streamed."""
+
+    index: int
+    message: Said
+    finish_reason: str
+
+
+class Whole(msgspec.Struct, frozen=True):
+    """A reply that is not streamed."""
+
+    id: str
+    model: str
+    choices: list[WholeChoice]
+    usage: Tokens
+    object: str = "chat.completion"
+    created: int = 0
+    system_fingerprint: str = FINGERPRINT
+
+
+class Problem(msgspec.Struct, frozen=True):
+    """The inside of an error object."""
+
+    message: str
+    type: str
+    code: str
+    param: str | None = None
+
+
+class ErrorBody(msgspec.Struct, frozen=True):
+    """An error object."""
+
+    error: Problem
+
+
+class ModelCard(msgspec.Struct, frozen=True):
+    """A line of ``/v1/models``."""
+
+    id: str
+    object: str = "model"
+    created: int = 0
+    owned_by: str = FINGERPRINT
+
+
+class ModelList(msgspec.Struct, frozen=True):
+    """``/v1/models``."""
+
+    data: list[ModelCard]
+    object: str = "list"
+
+
+class Health(msgspec.Struct, frozen=True, kw_only=True):
+    """``/health``. served: chat completions since the process began."""
+
+    status: str
+    simulator: bool
+    note: str
+    world: str
+    world_seed: int
+    models: tuple[str, ...]
+    pid: int
+    served: int
+
+
+_decoder = msgspec.json.Decoder(WireRequest)
+_encoder = msgspec.json.Encoder()
+
+
+def parse_request(body: bytes) -> Incoming:
+    """Read a request. Raises BadRequest for another model, a bad body or an image."""
+    try:
+        wire = _decoder.decode(body)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise BadRequest(f"the body is not a chat request: {error}", "invalid_body") from error
+    if wire.model not in MODELS:
+        raise BadRequest(
+            f"unknown model {wire.model!r}: this simulator plays {', '.join(MODELS)}",
+            "model_not_found",
+        )
+    options = wire.stream_options
+    return Incoming(
+        request_id=f"chatcmpl-twin-{hashlib.sha256(body).hexdigest()[:24]}",
+        model=wire.model,
+        turns=tuple(Turn(message.role, _text_of(message)) for message in wire.messages),
+        seed=wire.seed,
+        stream=wire.stream,
+        include_usage=options is not None and options.include_usage,
+        max_tokens=wire.max_completion_tokens or wire.max_tokens,
+    )
+
+
+def completion_of(request: Incoming, text: str) -> Completion:
+    """A reply with its token counts, cut to what the request allows."""
+    finish: Literal["stop", "length"] = "stop"
+    if request.max_tokens is not None and len(text) > request.max_tokens * _CHARS_PER_TOKEN:
+        text, finish = text[: request.max_tokens * _CHARS_PER_TOKEN], "length"
+    prompt = _tokens(sum(len(turn.text) for turn in request.turns))
+    said = _tokens(len(text))
+    return Completion(
+        request_id=request.request_id,
+        model=request.model,
+        text=text,
+        finish=finish,
+        usage=Tokens(prompt, said, prompt + said),
+    )
+
+
+def events(completion: Completion, include_usage: bool) -> Iterator[bytes]:
+    """The stream: role, content in a few pieces, finish, usage if wanted, end marker."""
+    yield _event(completion, Delta(role="assistant", content=""), None)
+    text = completion.text
+    size = max(_MIN_CHUNK, -(-len(text) // _MAX_CHUNKS))
+    for start in range(0, len(text), size):
+        yield _event(completion, Delta(content=text[start : start + size]), None)
+    yield _event(completion, Delta(), completion.finish)
+    if include_usage:
+        yield _data(Chunk(completion.request_id, completion.model, [], completion.usage))
+    yield DONE
+
+
+def whole_json(completion: Completion) -> bytes:
+    """The reply as one JSON object."""
+    choice = WholeChoice(0, Said("assistant", completion.text), completion.finish)
+    return _encoder.encode(
+        Whole(completion.request_id, completion.model, [choice], completion.usage)
+    )
+
+
+def error_json(message: str, code: str) -> bytes:
+    """An error object."""
+    return _encoder.encode(ErrorBody(Problem(message, "invalid_request_error", code)))
+
+
+def models_json() -> bytes:
+    """The three simulated models."""
+    return _encoder.encode(ModelList([ModelCard(name) for name in MODELS]))
+
+
+def _text_of(message: WireMessage) -> str:
+    if isinstance(message.content, str):
+        return message.content
+    texts: list[str] = []
+    for part in message.content:
+        if part.type != "text" or part.text is None:
+            raise BadRequest(
+                f"a part of type {part.type!r}: the simulator reads text only", "unsupported_part"
+            )
+        texts.append(part.text)
+    return "".join(texts)
+
+
+def _tokens(chars: int) -> int:
+    return -(-chars // _CHARS_PER_TOKEN)
+
+
+def _event(completion: Completion, delta: Delta, finish: str | None) -> bytes:
+    choice = ChunkChoice(0, delta, finish)
+    return _data(Chunk(completion.request_id, completion.model, [choice], None))
+
+
+def _data(chunk: Chunk) -> bytes:
+    return b"data: " + _encoder.encode(chunk) + b"\n\n"

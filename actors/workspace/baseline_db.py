@@ -1,0 +1,143 @@
+"""``baseline.db`` of a seed: made once, then only ever opened read-only (row P2-2)."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable
+from contextlib import closing
+from pathlib import Path
+
+import msgspec
+
+from actors.workspace.atomic import OS_FILES, FileSystem, write_atomic
+from actors.workspace.errors import SeedError
+
+__all__ = [
+    "BaselineHeader",
+    "BaselinePrediction",
+    "StoredDiagnosis",
+    "connect_readonly",
+    "make_baseline_db",
+    "read_header",
+]
+
+_REMEDY = "extract the baseline anew from the run that made it"
+_SCHEMA = """
+CREATE TABLE predictions (
+    run_id TEXT NOT NULL, question_id TEXT PRIMARY KEY NOT NULL, video_id TEXT NOT NULL,
+    task_type TEXT NOT NULL, letter TEXT, right INTEGER NOT NULL, confidence REAL NOT NULL);
+CREATE TABLE baseline_diagnosis (
+    fingerprint TEXT PRIMARY KEY NOT NULL, question_id TEXT NOT NULL, error_type TEXT NOT NULL,
+    cause TEXT, degraded INTEGER NOT NULL, finding TEXT NOT NULL);
+"""
+
+
+class BaselinePrediction(msgspec.Struct, frozen=True, kw_only=True):
+    """One question's answer in the baseline run. letter: None if there was no answer."""
+
+    question_id: str
+    video_id: str
+    task_type: str
+    letter: str | None
+    right: bool
+    confidence: float
+
+
+class StoredDiagnosis(msgspec.Struct, frozen=True, kw_only=True):
+    """Why a baseline answer was wrong. fingerprint: of the question that was judged."""
+
+    fingerprint: str
+    question_id: str
+    error_type: str
+    cause: str | None
+    degraded: bool
+    finding: str
+
+
+class BaselineHeader(msgspec.Struct, frozen=True, kw_only=True):
+    """What a seed is checked against.
+
+    rows: more than the ids if questions repeat. unusable: ids whose ``right`` says nothing.
+    """
+
+    run_ids: tuple[str, ...]
+    question_ids: frozenset[str]
+    rows: int
+    unusable: tuple[str, ...]
+
+
+def make_baseline_db(
+    path: Path,
+    run_id: str,
+    predictions: Iterable[BaselinePrediction],
+    diagnoses: Iterable[StoredDiagnosis] = (),
+    *,
+    dedupe_per_question: bool = False,
+    files: FileSystem = OS_FILES,
+) -> int:
+    """Write a baseline and return its number of predictions (row seed).
+
+    dedupe_per_question: keep the first row of a question; else a repeated one is an error.
+    Raises SeedError naming the repeated questions.
+    """
+    kept: dict[str, BaselinePrediction] = {}
+    repeated: set[str] = set()
+    for prediction in predictions:
+        if prediction.question_id in kept:
+            repeated.add(prediction.question_id)
+        else:
+            kept[prediction.question_id] = prediction
+    if repeated and not dedupe_per_question:
+        what = f"the run answered these questions more than once: {', '.join(sorted(repeated))}"
+        raise SeedError(path, what, "keep the first row of each with dedupe_per_question")
+    with closing(sqlite3.connect(":memory:", isolation_level=None)) as memory:
+        memory.executescript(_SCHEMA)
+        memory.executemany(
+            "INSERT INTO predictions VALUES (?, ?, ?, ?, ?, ?, ?)",
+            [
+                (run_id, p.question_id, p.video_id, p.task_type, p.letter, p.right, p.confidence)
+                for p in kept.values()
+            ],
+        )
+        memory.executemany(
+            "INSERT INTO baseline_diagnosis VALUES (?, ?, ?, ?, ?, ?)",
+            [
+                (d.fingerprint, d.question_id, d.error_type, d.cause, d.degraded, d.finding)
+                for d in diagnoses
+            ],
+        )
+        data = memory.serialize()
+    write_atomic(path, data, files=files)
+    return len(kept)
+
+
+def connect_readonly(path: Path) -> sqlite3.Connection:
+    """The only way to a baseline: whoever writes through it gets an OperationalError (P2-2)."""
+    return sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)
+
+
+def read_header(path: Path) -> BaselineHeader:
+    """Run ids and question ids, through a read-only connection (row P2-2).
+
+    Raises SeedError if the file is no baseline, or has a write-ahead log beside it whose
+    content a copy would lose.
+    """
+    if not path.is_file():
+        raise SeedError(path, "is missing", _REMEDY)
+    log = path.with_name(path.name + "-wal")
+    if log.exists() and log.stat().st_size:
+        what = f"{log.name} beside it holds rows that are not in it yet"
+        raise SeedError(path, what, "close the program that writes it, then checkpoint it")
+    try:
+        with closing(connect_readonly(path)) as reader:
+            rows: list[tuple[object, object, object]] = reader.execute(
+                "SELECT run_id, question_id, right FROM predictions"
+            ).fetchall()
+    except sqlite3.Error as error:
+        raise SeedError(path, f"cannot be read as a baseline: {error}", _REMEDY) from error
+    return BaselineHeader(
+        run_ids=tuple(sorted({str(run_id) for run_id, _, _ in rows})),
+        question_ids=frozenset(str(question_id) for _, question_id, _ in rows),
+        rows=len(rows),
+        unusable=tuple(sorted(str(name) for _, name, right in rows if right not in (0, 1))),
+    )

@@ -1,0 +1,84 @@
+"""Asking a model for a typed reply: one call, and one more that names what was wrong.
+
+A reply that was cut off, filtered or cannot be decoded is a parse failure; it is
+counted and handed back as a type of its own, never as an empty reply. Nothing is
+retried here that the chat client already retried.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Generic, TypeVar
+
+import msgspec
+
+from prompts.reply import Unreadable, decode_reply, reply_schema
+from protocol.base import Scope
+from protocol.llm import Chat, ChatAnswer, ChatFailed, ChatMessage, Role
+
+__all__ = ["ChatCall", "NotUnderstood", "Understood", "Unreachable", "ask_for"]
+
+T = TypeVar("T")
+ChatCall = Callable[[Chat], Awaitable[ChatAnswer | ChatFailed]]
+_CUT_OFF = {
+    "length": "it was cut off at the length limit; give a shorter one",
+    "content_filter": "it was cut off by a content filter",
+}
+_ATTEMPTS = 2
+
+
+class Understood(msgspec.Struct, Generic[T], frozen=True):
+    """The reply, and what it took. parse_failures: unreadable replies before it."""
+
+    value: T
+    calls: int
+    parse_failures: int
+
+
+class NotUnderstood(msgspec.Struct, frozen=True):
+    """The model answered, the re-ask too, and neither reply could be read."""
+
+    problem: str
+    calls: int
+    parse_failures: int
+
+
+class Unreachable(msgspec.Struct, frozen=True):
+    """The chat itself failed: infrastructure, not the model."""
+
+    failure: ChatFailed
+    calls: int
+    parse_failures: int
+
+
+async def ask_for(
+    chat: ChatCall, role: Role, prompt: str, wanted: type[T], scope: Scope
+) -> Understood[T] | NotUnderstood | Unreachable:
+    """Ask ``role`` for a ``wanted``; replayed from the cache for ever (``cache_salt`` None)."""
+    schema = reply_schema(wanted)
+    messages: tuple[ChatMessage, ...] = (ChatMessage(role="user", content=prompt),)
+    problem = ""
+    for attempt in range(1, _ATTEMPTS + 1):
+        answer = await chat(
+            Chat(role=role, messages=messages, cache_salt=None, json_schema=schema, scope=scope)
+        )
+        if isinstance(answer, ChatFailed):
+            return Unreachable(answer, attempt, attempt - 1)
+        read = (
+            Unreadable(_CUT_OFF[answer.finish])
+            if answer.finish in _CUT_OFF
+            else decode_reply(answer.text, wanted)
+        )
+        if not isinstance(read, Unreadable):
+            return Understood(read.value, attempt, attempt - 1)
+        problem = read.problem
+        messages = (
+            *messages,
+            ChatMessage(role="assistant", content=answer.text or "(nothing)"),
+            ChatMessage(
+                role="user",
+                content=f"Your reply could not be read: {problem}. "
+                "Reply again with the complete JSON object only.",
+            ),
+        )
+    return NotUnderstood(problem, _ATTEMPTS, _ATTEMPTS)

@@ -1,0 +1,72 @@
+"""The files of a seed that more than one room reads: data, not messages.
+
+``pools.json`` is a ``Pools``, ``split_manifest.json`` a ``SplitManifest`` and
+``seed.json`` a ``SeedInfo``. A field that is not listed here is an error, so that a
+misspelled key cannot hide. Rows W-1, W-2, P2-1 and seed.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+import msgspec
+from msgspec import Meta
+
+__all__ = ["Pools", "SeedInfo", "SplitManifest", "SplitParameters"]
+
+Sha256 = Annotated[str, Meta(pattern="^[0-9a-f]{64}$")]
+Name = Annotated[str, Meta(min_length=1)]
+Count = Annotated[int, Meta(ge=0)]
+
+
+class SeedFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A JSON file of a seed."""
+
+
+class Pools(SeedFile, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Question ids by pool, each sorted. Disjoint by video."""
+
+    diag: tuple[str, ...]
+    val: tuple[str, ...]
+    test: tuple[str, ...]
+
+    def ids(self, pool: Literal["diag", "val", "test"]) -> tuple[str, ...]:
+        """The ids of one pool by its name."""
+        return {"diag": self.diag, "val": self.val, "test": self.test}[pool]
+
+
+class SplitParameters(SeedFile, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What a split follows from, beside the questions and the baseline's outcomes.
+
+    n_trainval, n_test: videos. val_ratio: share of trainval's questions that go to val.
+    val_wrong_min: questions answered wrong in the baseline that val must hold.
+    """
+
+    seed: Count
+    n_trainval: Count
+    n_test: Count
+    val_ratio: Annotated[float, Meta(gt=0, lt=1)]
+    val_wrong_min: Count
+
+
+class SplitManifest(SeedFile, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Where a ``pools.json`` comes from. pools_sha256: of the file's bytes."""
+
+    pools_sha256: Sha256
+    baseline_run_id: Name
+    parameters: SplitParameters
+    dataset_fingerprint: Sha256
+    tool_version: str
+
+
+class SeedInfo(SeedFile, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """``seed.json``. subtitles: whether the baseline's video trees had subtitles."""
+
+    name: Name
+    baseline_run_id: Name
+    dataset_fingerprint: Sha256
+    pools_sha256: Sha256
+    skills_version: Name
+    prompts_version: Name
+    subtitles: bool
+    tool_version: str

@@ -1,0 +1,211 @@
+"""Judging a wrong answer from its stored steps."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from actors.diagnoser.actor import TEMPLATES, DiagnoserActor
+from actors.diagnoser.judge import without_answer
+from actors.runtime.errors import ActorCrashed
+from protocol.base import Refused, Request
+from protocol.diagnoser import Diagnosis
+from protocol.ledger import DiagnosisRow, Record, Recorded, Select, Selected, TraceRow
+from protocol.llm import Chat, ChatAnswer, ChatFailed
+from protocol.settings import DiagnoserSettings
+from tests.diagnoser.make import QUESTION, REQUEST, answer, call, failed, submit, verdict
+from tests.support.fakes import FakeAddress
+
+SETTINGS = DiagnoserSettings(concurrency=2, max_degraded_share=0.5, max_trace_chars=2000)
+ROWS = (
+    call(
+        1,
+        "view_node",
+        '{"node_id": "v1_L1_000"}',
+        '["v1_L1_000"]',
+        observation="TRAJECTORY>>> A boat, then rain.",
+    ),
+    submit(2),
+)
+
+
+class Room:
+    """The actor between a scripted judge and a ledger with these steps."""
+
+    def __init__(self, *script: ChatAnswer | ChatFailed, rows: tuple[TraceRow, ...] = ROWS) -> None:
+        waiting = list(script)
+        self.rows = rows
+        self.recorded: list[DiagnosisRow] = []
+
+        async def judge(_: Request[object]) -> object:
+            return waiting.pop(0)
+
+        self.llm = FakeAddress("llm", judge)
+        self.ledger = FakeAddress("ledger", self._ledger)
+        self.actor = DiagnoserActor(SETTINGS, self.llm, self.ledger)
+
+    async def _ledger(self, request: Request[object]) -> object:
+        if isinstance(request, Select):
+            assert request.table == "traces"
+            wanted = {where.column: where.value for where in request.where}
+            assert wanted == {"run_key": "e1/order/s1", "question_id": "q-7-1"}
+            return Selected(rows=self.rows)
+        assert isinstance(request, Record)
+        self.recorded += [row for row in request.rows if isinstance(row, DiagnosisRow)]
+        return Recorded(rows=len(request.rows))
+
+    async def diagnose(self) -> Diagnosis:
+        """The diagnosis of the one question."""
+        reply = await self.actor.on_diagnose(REQUEST)
+        assert isinstance(reply, Diagnosis)
+        return reply
+
+    @property
+    def chats(self) -> list[Chat]:
+        """What the judge was asked."""
+        return [request for request in self.llm.requests if isinstance(request, Chat)]
+
+
+@pytest.mark.anyio
+async def test_p0_2_the_judge_reads_the_stored_steps() -> None:
+    """P0-2: the trajectory in the prompt is the one that was stored."""
+    room = Room(answer(verdict()))
+    diagnosis = await room.diagnose()
+    assert (diagnosis.error_type, diagnosis.subtype) == ("reasoning_failure", "logic_error")
+    assert (diagnosis.cause, diagnosis.degraded) == ("defect", False)
+    (chat,) = room.chats
+    assert (chat.role, chat.cache_salt) == ("judge", None)
+    prompt = str(chat.messages[0].content)
+    assert (
+        "\nVideo: v1\nTask type: Order\n\nQuestion:\nWhat happens first?\nIn the harbour.\n\n"
+        "Options:\nA. The lamp is lit.\nB. A boat arrives.\nC. Rain.\n\n"
+        "Correct answer: B\nAgent's answer: C\n\nSkill:\n<<<SKILL\n---\nname: order\n"
+    ) in prompt
+    block = prompt.split("\nTrajectory:\n<<<TRAJECTORY\n")[1]
+    assert block.startswith('Step 1\nCall: view_node {"node_id": "v1_L1_000"}\nObservation: ')
+    assert "A boat, then rain." in block.split("\nTRAJECTORY>>>\n")[0]
+    assert block.count("TRAJECTORY>>>") == 1
+    (row,) = room.recorded
+    assert (row.run_key, row.error_type, row.degraded) == (
+        "e1/order/s1",
+        "reasoning_failure",
+        False,
+    )
+    assert row.finding == diagnosis.finding
+
+
+@pytest.mark.anyio
+async def test_p0_2_an_answer_without_steps_is_refused() -> None:
+    """P0-2: an empty trajectory is an error and no call is made."""
+    room = Room(rows=())
+    reply = await room.actor.on_diagnose(REQUEST)
+    assert isinstance(reply, Refused)
+    assert "q-7-1" in reply.what
+    assert room.chats == []
+    assert room.recorded == []
+
+
+@pytest.mark.anyio
+async def test_p1_5_a_judge_that_cannot_be_reached_gives_no_cause() -> None:
+    """P1-5: infrastructure is not a defect."""
+    room = Room(failed())
+    diagnosis = await room.diagnose()
+    assert (diagnosis.cause, diagnosis.degraded, diagnosis.error_type) == (None, False, "mixed")
+    assert "breaker_open" in diagnosis.finding
+    assert room.recorded[0].cause is None
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize(
+    "bad",
+    [
+        pytest.param(answer("It was the skill's fault."), id="prose"),
+        pytest.param(answer(verdict(cause="the skill")), id="unknown cause"),
+        pytest.param(answer(verdict(completeness=90)), id="out of range"),
+        pytest.param(answer(verdict(), finish="length"), id="cut off"),
+        pytest.param(answer(""), id="empty"),
+    ],
+)
+async def test_p1_5_an_unreadable_judge_is_asked_again_and_then_degraded(bad: ChatAnswer) -> None:
+    """P1-5: a degraded diagnosis is marked as one and never a defect."""
+    room = Room(bad, answer(verdict()))
+    assert not (await room.diagnose()).degraded
+    first, second = room.chats
+    assert len(second.messages) == 3
+    assert second.messages[0] == first.messages[0]
+    assert str(second.messages[2].content).startswith("Your reply could not be read:")
+
+    room = Room(bad, bad)
+    diagnosis = await room.diagnose()
+    assert (diagnosis.cause, diagnosis.degraded) == ("uncertain", True)
+    assert len(room.chats) == 2
+
+
+@pytest.mark.anyio
+async def test_p1_5_a_failure_on_the_second_try_is_a_failure() -> None:
+    """P1-5."""
+    diagnosis = await Room(answer("?"), failed()).diagnose()
+    assert (diagnosis.cause, diagnosis.degraded) == (None, False)
+
+
+@pytest.mark.anyio
+async def test_nodes_that_were_read_are_not_missed() -> None:
+    said = verdict(missed_nodes=["v1_L1_000"])
+    assert (await Room(answer(said)).diagnose()).error_type == "reasoning_failure"
+    said = verdict(missed_nodes=["v1_L1_000", "v1_L2_003"])
+    assert (await Room(answer(said)).diagnose()).error_type == "search_failure"
+
+
+@pytest.mark.anyio
+async def test_no_tool_call_is_no_search_and_not_a_failed_extraction() -> None:
+    said = answer(verdict(completeness=0, hallucination=1))
+    assert (await Room(said, rows=(submit(1),)).diagnose()).error_type == "no_search"
+
+
+@pytest.mark.anyio
+async def test_several_reasoning_failures_are_ranked() -> None:
+    said = verdict(reasoning_failure=["logic_error", "evidence_misread"])
+    assert (await Room(answer(said)).diagnose()).subtype == "evidence_misread"
+
+
+@pytest.mark.anyio
+async def test_the_finding_does_not_carry_the_answer_on() -> None:
+    said = verdict(finding="The correct answer is B: a boat arrives. It stopped early.")
+    finding = (await Room(answer(said)).diagnose()).finding
+    assert "B" not in finding
+    assert "boat" not in finding
+    assert finding.endswith("It stopped early.")
+
+
+@pytest.mark.parametrize(
+    "finding",
+    [
+        "The agent took an answer before a second look.",
+        "It chose option C without comparing.",
+        "Boats were confused.",
+    ],
+)
+def test_findings_without_the_answer_stay_as_they_are(finding: str) -> None:
+    assert without_answer(finding, QUESTION) == finding
+
+
+def test_the_article_is_not_the_letter_a() -> None:
+    about_a = msgspec.structs.replace(QUESTION, answer="A")
+    assert without_answer("Give the answer a second look.", about_a).endswith("a second look.")
+    assert "A" not in without_answer("It missed option (A).", about_a)
+
+
+@pytest.mark.anyio
+async def test_a_crashed_peer_is_passed_on() -> None:
+    async def crash(_: Request[object]) -> object:
+        raise ActorCrashed("llm", "boom")
+
+    room = Room()
+    actor = DiagnoserActor(SETTINGS, FakeAddress("llm", crash), room.ledger)
+    with pytest.raises(ActorCrashed):
+        await actor.on_diagnose(REQUEST)
+    assert room.recorded == []
+
+
+def test_templates_are_named_for_the_start_check() -> None:
+    assert TEMPLATES == ("diagnose_answer",)

@@ -1,0 +1,261 @@
+"""From evidence to a candidate, with every way to end without one."""
+
+from __future__ import annotations
+
+import json
+
+import anyio
+import pytest
+
+from actors.evolver.prompt import Evidence
+from actors.evolver.propose import Material, Result, deal, propose
+from prompts.conversation import ChatCall
+from prompts.templates import load_templates
+from prompts.trajectory import read_steps
+from protocol.evolver import Case, Edit, NoProposal, Proposal, Propose
+from protocol.ledger import RejectedRow
+from protocol.llm import Chat, ChatAnswer, ChatFailed
+from tests.evolver.make import (
+    SKILL,
+    Editor,
+    answer,
+    case,
+    edit,
+    failed,
+    rejected,
+    reply,
+    settings,
+    skill,
+    trace,
+)
+
+TEMPLATE = load_templates(["evolve_skill"])["evolve_skill"]
+GOOD = edit("append", "", "- Compare start times.", "q-7-1")
+
+
+async def run(
+    chat: ChatCall,
+    defects: tuple[Case, ...] = (case(),),
+    lapses: tuple[Case, ...] = (),
+    before: tuple[RejectedRow, ...] = (),
+    text: str = SKILL,
+    **changes: int | float,
+) -> Result:
+    evidence = [Evidence(item, "defect", read_steps([trace()])) for item in defects]
+    evidence += [Evidence(item, "lapse", read_steps([trace()])) for item in lapses]
+    request = Propose(
+        run_key="e1/order/s1", skill=skill(text), defects=defects, lapses=lapses, edit_budget=2
+    )
+    material = Material(request, tuple(evidence), before, settings(**changes))
+    return await propose(chat, TEMPLATE, material)
+
+
+@pytest.mark.anyio
+async def test_a_proposal() -> None:
+    editor = Editor.scripted(answer(reply([GOOD], ["Read all of it."])))
+    result = await run(editor, lapses=(case("q-8-1", "lapse"),))
+    assert isinstance(result.reply, Proposal)
+    assert "- Compare start times.\n" in result.reply.candidate.text
+    assert "- Read all of it.\n<!-- APPENDIX_END -->" in result.reply.candidate.text
+    assert [report.status for report in result.reply.reports] == ["applied"]
+    assert result.reply.notes == ("Read all of it.",)
+    assert (result.reply.editor_calls, result.reply.parse_failures) == (1, 0)
+    (chat,) = editor.chats
+    assert (chat.role, chat.cache_salt) == ("evolve", None)
+    assert chat.json_schema is not None
+    assert json.loads(chat.json_schema)["required"] == ["edits"]
+
+
+@pytest.mark.anyio
+async def test_no_cases() -> None:
+    result = await run(Editor.scripted(), defects=())
+    assert isinstance(result.reply, NoProposal)
+    assert (result.reply.reason, result.reply.editor_calls) == ("no_cases", 0)
+
+
+@pytest.mark.anyio
+async def test_an_empty_list_is_an_answer() -> None:
+    result = await run(Editor.scripted(answer(reply())))
+    assert isinstance(result.reply, NoProposal)
+    assert (result.reply.reason, result.reply.parse_failures) == ("no_edits", 0)
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize(
+    "bad",
+    [
+        pytest.param("I would add a rule.", id="prose"),
+        pytest.param("[" + reply()[:-1], id="array, cut off"),
+        pytest.param(reply([GOOD])[:-3], id="cut off"),
+        pytest.param('{"edits": []} is the form. ' + reply([GOOD])[:-3], id="decoy, cut off"),
+        pytest.param('{"edits": 3}', id="wrong kind"),
+    ],
+)
+async def test_peer_defect_4_an_unreadable_reply_is_asked_again_and_never_empty(bad: str) -> None:
+    """Prose, arrays and cut-off JSON were taken for "no edits", without a re-ask."""
+    editor = Editor.scripted(answer(bad), answer(reply([GOOD])))
+    result = await run(editor)
+    assert isinstance(result.reply, Proposal)
+    assert (result.reply.editor_calls, result.reply.parse_failures) == (2, 1)
+    _, said, again = editor.chats[1].messages
+    assert (said.role, said.content) == ("assistant", bad)
+    assert str(again.content).startswith("Your reply could not be read:")
+    result = await run(Editor.scripted(answer(bad), answer(bad)))
+    assert isinstance(result.reply, NoProposal)
+    assert result.reply.reason == "editor_failed"
+    assert (result.reply.editor_calls, result.reply.parse_failures) == (2, 2)
+
+
+@pytest.mark.anyio
+async def test_a_reply_at_the_length_limit_is_a_failure_even_if_it_decodes() -> None:
+    cut = answer(reply([GOOD]), finish="length")
+    result = await run(Editor.scripted(cut, cut))
+    assert isinstance(result.reply, NoProposal)
+    assert (result.reply.reason, result.reply.parse_failures) == ("editor_failed", 2)
+    assert "length limit" in result.reply.detail
+
+
+@pytest.mark.anyio
+async def test_a_failed_chat_is_counted_and_not_asked_again() -> None:
+    result = await run(Editor.scripted(failed()))
+    assert isinstance(result.reply, NoProposal)
+    assert (result.reply.reason, result.reply.editor_calls) == ("editor_failed", 1)
+    assert "timeout" in result.reply.detail
+
+
+@pytest.mark.anyio
+async def test_one_minibatch_may_fail() -> None:
+    defects = tuple(case(f"q-7-{n}") for n in range(4))
+    editor = Editor(
+        lambda chat: (
+            answer(reply([GOOD])) if "Case q-7-0" in str(chat.messages[0].content) else failed()
+        )
+    )
+    result = await run(editor, defects=defects, minibatch=2)
+    assert isinstance(result.reply, Proposal)
+    assert len(result.failed_calls) == 1
+    assert result.reply.editor_calls == 2
+
+
+@pytest.mark.anyio
+async def test_minibatches_run_side_by_side_and_merge_in_order() -> None:
+    defects = tuple(case(f"q-7-{n}") for n in range(4))
+    both = anyio.Event()
+    waiting = 0
+
+    async def chat(request: Chat) -> ChatAnswer | ChatFailed:
+        nonlocal waiting
+        waiting += 1
+        if waiting == 2:
+            both.set()
+        await both.wait()
+        first = "Case q-7-0" in str(request.messages[0].content)
+        mine = edit("append", "", f"- {'first' if first else 'second'}", "q-7-1")
+        return answer(reply([mine, edit("append", "", "- shared", f"q-7-{int(first)}")]))
+
+    result = await run(chat, defects=defects, minibatch=2)
+    assert [(report.edit.content, report.status) for report in result.reply.reports] == [
+        ("- shared", "applied"),
+        ("- first", "applied"),
+        ("- second", "over_budget"),
+    ]
+
+
+def test_dealing_spreads_defects_and_lapses() -> None:
+    evidence = [
+        Evidence(case(f"q{n}"), "defect" if n < 3 else "lapse", read_steps([trace()]))
+        for n in range(10)
+    ]
+    batches = deal(evidence, 8)
+    assert [len(batch) for batch in batches] == [5, 5]
+    assert [sum(item.kind == "defect" for item in batch) for batch in batches] == [2, 1]
+    assert {item.case.question.question_id for batch in batches for item in batch} == {
+        f"q{n}" for n in range(10)
+    }
+
+
+@pytest.mark.anyio
+async def test_lapses_alone_bring_notes_and_no_edits() -> None:
+    editor = Editor.scripted(answer(reply([GOOD], ["Read all of it."])))
+    result = await run(editor, defects=(), lapses=(case("q-8-1", "lapse"),))
+    assert "\nEdit budget: 0\n" in str(editor.chats[0].messages[0].content)
+    assert isinstance(result.reply, Proposal)
+    assert "Compare start times" not in result.reply.candidate.text
+    assert [report.status for report in result.reply.reports] == ["over_budget"]
+    assert result.reply.notes == ("Read all of it.",)
+
+
+@pytest.mark.anyio
+async def test_an_edit_rejected_before_is_not_tried_again() -> None:
+    before = (rejected([edit("append", "", "-  compare START times")]),)
+    result = await run(Editor.scripted(answer(reply([GOOD]))), before=before)
+    assert isinstance(result.reply, NoProposal)
+    assert result.reply.reason == "already_rejected"
+    assert [report.status for report in result.reply.reports] == ["already_rejected"]
+
+
+@pytest.mark.anyio
+async def test_a_candidate_rejected_as_a_whole_is_not_tried_again() -> None:
+    script = answer(reply([], ["Read all of it."]))
+    lapses = (case("q-8-1", "lapse"),)
+    first = await run(Editor.scripted(script), defects=(), lapses=lapses)
+    assert isinstance(first.reply, Proposal)
+    before = (rejected([], hash_=first.reply.candidate.hash),)
+    again = await run(Editor.scripted(script), defects=(), lapses=lapses, before=before)
+    assert isinstance(again.reply, NoProposal)
+    assert again.reply.reason == "already_rejected"
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize(
+    ("bad", "status"),
+    [
+        (edit("append", "", "- As in q-7-1."), "leak"),
+        (edit("append", "", "- The keeper lights the lamp."), "leak"),
+        (edit("replace", "- Not there.", "- x"), "no_match"),
+        (edit("append", "", "<!-- MOMENTUM_START -->"), "marker"),
+    ],
+)
+async def test_none_applied(bad: Edit, status: str) -> None:
+    result = await run(Editor.scripted(answer(reply([bad]))))
+    assert isinstance(result.reply, NoProposal)
+    assert result.reply.reason == "none_applied"
+    assert [report.status for report in result.reply.reports] == [status]
+
+
+@pytest.mark.anyio
+async def test_a_candidate_differs_from_the_current_text() -> None:
+    """Two edits that undo each other are no candidate."""
+    pair = [edit("append", "", "- x"), edit("delete", "- x")]
+    result = await run(Editor.scripted(answer(reply(pair))))
+    assert isinstance(result.reply, NoProposal)
+    assert result.reply.reason == "none_applied"
+
+
+@pytest.mark.anyio
+async def test_leaking_notes_are_refused_by_name() -> None:
+    notes = ["Two gulls fight over bread.", "Read all of it."]
+    result = await run(Editor.scripted(answer(reply([], notes))))
+    assert isinstance(result.reply, Proposal)
+    assert result.reply.notes == ("Read all of it.",)
+    assert [note.why for note in result.refused_notes] == ["it quotes an option of q-7-1"]
+
+
+@pytest.mark.anyio
+async def test_p1_6_a_damaged_skill_costs_no_call() -> None:
+    """P1-6: nothing is proposed on a skill whose markers are damaged."""
+    result = await run(Editor.scripted(), text=SKILL.replace("APPENDIX_END", "APPENDIX_STOP"))
+    assert isinstance(result.reply, NoProposal)
+    assert (result.reply.reason, result.reply.editor_calls) == ("none_applied", 0)
+    assert "damaged" in result.reply.detail
+
+
+@pytest.mark.anyio
+async def test_what_a_chat_raises_comes_out_as_it_is() -> None:
+    """Not in a group: the runtime passes a failed ask on, and would take a group for a crash."""
+
+    async def chat(_: Chat) -> ChatAnswer | ChatFailed:
+        raise LookupError("the peer is gone")
+
+    with pytest.raises(LookupError, match="the peer is gone"):
+        await run(chat, defects=tuple(case(f"q-7-{n}") for n in range(4)), minibatch=1)

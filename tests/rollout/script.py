@@ -1,0 +1,160 @@
+"""Questions, documents, and a model and tools that follow a script."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+
+from actors.rollout.loop import Lost
+from protocol.dataset import Question
+from protocol.documents import Document, Prompts, Skill
+from protocol.llm import ChatAnswer, ChatMessage, Finish, Usage
+from protocol.rollout import Rollout
+from protocol.settings import AgentSettings
+from protocol.video import ToolRefused, TreeText
+
+__all__ = [
+    "PROMPTS",
+    "QUESTION",
+    "SKILL",
+    "Clock",
+    "ScriptedChat",
+    "ScriptedTools",
+    "call",
+    "reply",
+    "request",
+    "settings",
+    "submit",
+]
+
+QUESTION = Question(
+    question_id="SECRET-QUESTION-ID",
+    video_id="-v1",
+    task_type="Object Recognition",
+    question="What is shown?\n(second line)",
+    options=("A person walking a dog.", "A red car.", "A bunch of berries.", "A blue umbrella."),
+    answer="B",
+    domain="SECRET-DOMAIN",
+)
+SKILL = Skill(
+    task_type="Object Recognition",
+    text=(
+        "---\nname: object-recognition\ndescription: SECRET-FRONT\n"
+        "task_type: Object Recognition\n---\n\n# Objects\n\n- Look twice.\n"
+    ),
+)
+PROMPTS = Prompts(
+    version="v1",
+    system="You answer questions about a video.",
+    tools=(
+        Document(name="view_node", text="view_node shows a node."),
+        Document(name="submit_answer", text="submit_answer ends."),
+    ),
+)
+
+
+def settings(
+    max_steps: int = 4, max_parse_failures: int = 3, time_budget_s: float = 100.0
+) -> AgentSettings:
+    return AgentSettings(
+        concurrency=4,
+        max_steps=max_steps,
+        max_parse_failures=max_parse_failures,
+        search_k=5,
+        time_budget_s=time_budget_s,
+    )
+
+
+def request() -> Rollout:
+    return Rollout(
+        run_key="e1/object-recognition/s1/rollout",
+        question=QUESTION,
+        skill=SKILL,
+        prompts=PROMPTS,
+        salt="seed1/e1",
+    )
+
+
+def call(tool: str, args: object, thought: str = "thinking") -> str:
+    return json.dumps({"thought": thought, "action": {"tool": tool, "args": args}})
+
+
+def submit(answer: object, **more: object) -> str:
+    return call("submit_answer", {"answer": answer, "confidence": 0.8, **more})
+
+
+def reply(text: str, finish: Finish = "stop") -> ChatAnswer:
+    return ChatAnswer(
+        text=text,
+        finish=finish,
+        usage=Usage(prompt_tokens=100, completion_tokens=10),
+        endpoint="scripted",
+        cached=False,
+    )
+
+
+class Clock:
+    """Seconds that pass only when told."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+class ScriptedChat:
+    """Replies in order; keeps what it was asked."""
+
+    def __init__(
+        self,
+        script: Sequence[str | ChatAnswer | Lost],
+        clock: Clock | None = None,
+        takes_s: float = 0,
+    ) -> None:
+        self.asked: list[tuple[ChatMessage, ...]] = []
+        self._script: Iterator[str | ChatAnswer | Lost] = iter(script)
+        self._clock = clock
+        self._takes_s = takes_s
+
+    async def __call__(self, messages: tuple[ChatMessage, ...]) -> ChatAnswer | Lost:
+        self.asked.append(messages)
+        if self._clock is not None:
+            self._clock.now += self._takes_s
+        item = next(self._script)
+        return reply(item) if isinstance(item, str) else item
+
+    @property
+    def last_said(self) -> str:
+        """The last message of the last request."""
+        content = self.asked[-1][-1].content
+        assert isinstance(content, str)
+        return content
+
+
+class ScriptedTools:
+    """A tree of one node."""
+
+    def __init__(self, lost: Lost | None = None, overview_lost: Lost | None = None) -> None:
+        self.calls: list[tuple[object, ...]] = []
+        self._lost = lost
+        self._overview_lost = overview_lost
+
+    async def overview(self) -> TreeText | Lost:
+        return self._overview_lost or TreeText(text="- -v1_L1_000 | L1", node_ids=("-v1_L1_000",))
+
+    async def view(self, node_id: str) -> TreeText | ToolRefused | Lost:
+        self.calls.append(("view", node_id))
+        if node_id != "-v1_L1_000":
+            return ToolRefused(text="There is no such node.")
+        return self._lost or TreeText(text="A red car.", node_ids=(node_id,))
+
+    async def search(self, query: str, k: int) -> TreeText | ToolRefused | Lost:
+        self.calls.append(("search", query, k))
+        return self._lost or TreeText(text=f"hits for {query}", node_ids=("-v1_L1_000",))
+
+    async def subtitles(
+        self, query: str, start_s: float | None, end_s: float | None
+    ) -> TreeText | ToolRefused | Lost:
+        self.calls.append(("subtitles", query, start_s, end_s))
+        return self._lost or TreeText(text="subtitles", node_ids=())

@@ -1,0 +1,1 @@
+"""The demo benchmark and its builder."""
