@@ -21,7 +21,7 @@ from actors.runtime.supervisor import Supervisor
 from actors.system import Paths, answering_specs, uses_twin, with_twin_address
 from actors.twin.process import base_url_of, bind_loopback
 from actors.workspace.atomic import write_atomic
-from actors.workspace.baseline_db import BaselinePrediction, StoredDiagnosis, make_baseline_db
+from actors.workspace.baseline_db import make_baseline_db
 from actors.workspace.files import pretty_json
 from actors.workspace.seed import init_seed
 from actors.workspace.versions import read_prompts, read_skills
@@ -30,7 +30,12 @@ from protocol.dataset import Question
 from protocol.diagnoser import Diagnose, Diagnosis
 from protocol.documents import Package, PackageTexts
 from protocol.rollout import Answered, Missed, Rollout
-from protocol.seed import SplitManifest, SplitParameters
+from protocol.seed import (
+    BaselineDiagnosis,
+    BaselinePrediction,
+    SplitManifest,
+    SplitParameters,
+)
 from protocol.settings import Config
 
 __all__ = ["BaselineFailed", "make_seed"]
@@ -139,9 +144,9 @@ def _prediction(question: Question, answer: Answered) -> BaselinePrediction:
     )
 
 
-def _stored(question: Question, diagnoses: dict[str, Diagnosis]) -> StoredDiagnosis:
+def _stored(question: Question, diagnoses: dict[str, Diagnosis]) -> BaselineDiagnosis:
     found = diagnoses[question.question_id]
-    return StoredDiagnosis(
+    return BaselineDiagnosis(
         fingerprint=question_fingerprint(question),
         question_id=question.question_id,
         error_type=found.error_type,

@@ -134,8 +134,10 @@ def train(arguments: argparse.Namespace) -> int:
     except (ConfigError, WorkspaceError, DataError, OSError) as error:
         _say(f"bin/train: {error}")
         return USAGE
-    with lock:
+    try:
         return _run(plan)
+    finally:
+        lock.release()
 
 
 def _fresh(arguments: argparse.Namespace) -> _Plan:

@@ -310,11 +310,16 @@ class Recorded(Message, frozen=True, kw_only=True, tag=True):
 
 
 class Record(Request[Recorded], frozen=True, kw_only=True, tag=True):
-    """Write rows of any tables in one transaction; answered after the commit."""
+    """Write rows of any tables in one transaction; answered after the commit.
+
+    instead_of: (run_key, question_id) whose rows go first: a question answered again in the
+    same pass must not keep steps of the former try.
+    """
 
     IDEMPOTENT: ClassVar[bool] = True
 
     rows: tuple[AnyRow, ...]
+    instead_of: tuple[str, str] | None = None
 
 
 class Deleted(Message, frozen=True, kw_only=True, tag=True):

@@ -32,6 +32,7 @@ FailureKind = Literal[
     "server_error",
     "aborted",
     "breaker_open",
+    "crash",
     # fatal, never retried
     "bad_request",
     "auth",
@@ -115,3 +116,7 @@ class Chat(Request[ChatAnswer | ChatFailed], frozen=True, kw_only=True, tag=True
     cache_salt: str | None
     max_tokens: int | None = None
     json_schema: str | None = None
+
+    def crashed(self, detail: str) -> ChatFailed:
+        """What an asker makes of a chat whose actor failed: infrastructure."""
+        return ChatFailed(kind="crash", fatal=False, detail=detail)

@@ -75,3 +75,7 @@ class Rollout(Request[Answered | Missed], frozen=True, kw_only=True, tag=True):
     skill: Skill
     prompts: Prompts
     salt: str
+
+    def missed(self, detail: str) -> Missed:
+        """What an asker makes of a rollout whose actor failed (row P1-4)."""
+        return Missed(question_id=self.question.question_id, kind="crash", detail=detail)

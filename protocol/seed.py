@@ -1,6 +1,7 @@
 """The files of a seed that more than one room reads: data, not messages.
 
-``pools.json`` is a ``Pools``, ``split_manifest.json`` a ``SplitManifest`` and
+``baseline.db`` holds ``BaselinePrediction`` and ``BaselineDiagnosis`` rows (the fields are
+the columns), ``pools.json`` is a ``Pools``, ``split_manifest.json`` a ``SplitManifest`` and
 ``seed.json`` a ``SeedInfo``. A field that is not listed here is an error, so that a
 misspelled key cannot hide. Rows W-1, W-2, P2-1 and seed.
 """
@@ -12,7 +13,14 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
-__all__ = ["Pools", "SeedInfo", "SplitManifest", "SplitParameters"]
+__all__ = [
+    "BaselineDiagnosis",
+    "BaselinePrediction",
+    "Pools",
+    "SeedInfo",
+    "SplitManifest",
+    "SplitParameters",
+]
 
 Sha256 = Annotated[str, Meta(pattern="^[0-9a-f]{64}$")]
 Name = Annotated[str, Meta(min_length=1)]
@@ -21,6 +29,31 @@ Count = Annotated[int, Meta(ge=0)]
 
 class SeedFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A JSON file of a seed."""
+
+
+class BaselinePrediction(SeedFile, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One question's answer in the baseline run. letter None: no valid answer, which is wrong."""
+
+    question_id: str
+    video_id: str
+    task_type: str
+    letter: str | None
+    right: bool
+    confidence: float
+
+
+class BaselineDiagnosis(SeedFile, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Why a baseline answer was wrong. fingerprint: SHA-256 of the question that was judged.
+
+    cause: ``defect``, ``lapse`` or ``uncertain``; None if the judge failed.
+    """
+
+    fingerprint: str
+    question_id: str
+    error_type: str
+    cause: str | None
+    degraded: bool
+    finding: str
 
 
 class Pools(SeedFile, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -24,8 +24,7 @@ from actors.baseline.snapshot import (
     wanted_draws,
 )
 from actors.runtime.actor import Actor, Context, handles
-from actors.runtime.address import Address
-from actors.runtime.errors import AskFailed
+from actors.runtime.address import Address, ask_or
 from protocol.base import Scope
 from protocol.baseline import GetSnapshot, SeedOutcomes, SeedOutcomesReady, SnapshotReady
 from protocol.dataset import KnownOutcome
@@ -168,41 +167,24 @@ class BaselineActor(Actor):
         replies: dict[int, Answered | Missed] = {}
 
         async def one(position: int, draw: WantedDraw) -> None:
-            replies[position] = await self._rollout.ask(
-                Rollout(
-                    scope=Scope(
-                        epoch=request.scope.epoch,
-                        step=request.scope.step,
-                        task_type=key.task_type,
-                        question_id=draw.question.question_id,
-                    ),
-                    run_key=baseline_key(
-                        key.task_type, key.skill_hash, key.prompts_version, draw.draw
-                    ),
-                    question=draw.question,
-                    skill=request.skill,
-                    prompts=request.prompts,
-                    salt=baseline_salt(self._seed, draw.draw),
-                )
+            job = Rollout(
+                scope=Scope(
+                    epoch=request.scope.epoch,
+                    step=request.scope.step,
+                    task_type=key.task_type,
+                    question_id=draw.question.question_id,
+                ),
+                run_key=baseline_key(key.task_type, key.skill_hash, key.prompts_version, draw.draw),
+                question=draw.question,
+                skill=request.skill,
+                prompts=request.prompts,
+                salt=baseline_salt(self._seed, draw.draw),
+            )
+            replies[position] = await ask_or(
+                self._rollout, job, lambda failure: job.missed(str(failure))
             )
 
-        try:
-            async with anyio.create_task_group() as tasks:
-                for position, draw in enumerate(wanted):
-                    tasks.start_soon(one, position, draw)
-        except ExceptionGroup as group:
-            raise _plain(group) from group
+        async with anyio.create_task_group() as tasks:
+            for position, draw in enumerate(wanted):
+                tasks.start_soon(one, position, draw)
         return [replies[position] for position in range(len(wanted))]
-
-
-def _plain(group: ExceptionGroup[Exception]) -> Exception:
-    """The first failed ask if there is nothing else: it is passed on, not a crash of ours."""
-    failed, others = group.split(AskFailed)
-    if failed is None or others is not None:
-        return group
-    first: BaseException = failed
-    while isinstance(first, BaseExceptionGroup):
-        first = first.exceptions[0]
-    if not isinstance(first, AskFailed):
-        return group
-    return first

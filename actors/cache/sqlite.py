@@ -75,6 +75,7 @@ class SqliteStore:
         """
         with anyio.CancelScope(shield=True):
             try:
+                await anyio.to_thread.run_sync(_probe, path)
                 writer = await _connect_writer(path, now())
                 try:
                     reader = await aiosqlite.connect(
@@ -156,6 +157,15 @@ class SqliteStore:
             except sqlite3.Error as error:
                 raise StoreUnavailable(f"cache file: {error}") from error
             self.transactions += 1
+
+
+def _probe(path: Path) -> None:
+    """Open and close the file. Raises sqlite3.Error.
+
+    aiosqlite does not wait for its thread after a failed connect; the thread may then outlive
+    the event loop and die in it. So a file that cannot be opened is found out without it.
+    """
+    sqlite3.connect(path).close()
 
 
 def _read_only(path: Path) -> str:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from actors.diagnoser.judge import judge
 from actors.runtime.actor import Actor, handles
-from actors.runtime.address import Address
+from actors.runtime.address import Address, ask_or
 from prompts.templates import load_templates
 from prompts.trajectory import EmptyTrajectory, read_steps
 from protocol.base import Refused
@@ -71,4 +71,4 @@ class DiagnoserActor(Actor):
         return diagnosis
 
     async def _chat(self, chat: Chat) -> ChatAnswer | ChatFailed:
-        return await self._llm.ask(chat)
+        return await ask_or(self._llm, chat, lambda failure: chat.crashed(str(failure)))

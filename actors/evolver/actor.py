@@ -12,7 +12,7 @@ import structlog
 from actors.evolver.prompt import Evidence, Kind
 from actors.evolver.propose import Material, propose
 from actors.runtime.actor import Actor, handles
-from actors.runtime.address import Address
+from actors.runtime.address import Address, ask_or
 from prompts.templates import load_templates
 from prompts.trajectory import EmptyTrajectory, read_steps
 from protocol.evolver import Case, NoProposal, Proposal, Propose
@@ -65,7 +65,7 @@ class EvolverActor(Actor):
         return result.reply
 
     async def _chat(self, chat: Chat) -> ChatAnswer | ChatFailed:
-        return await self._llm.ask(chat)
+        return await ask_or(self._llm, chat, lambda failure: chat.crashed(str(failure)))
 
     async def _evidence(self, request: Propose, case: Case, kind: Kind) -> Evidence:
         """A case with its steps. Raises EmptyTrajectory: it was diagnosed, so it has some."""

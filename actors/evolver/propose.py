@@ -107,11 +107,7 @@ async def _ask_all(
     material: Material,
     batches: Sequence[Sequence[Evidence]],
 ) -> list[Asked]:
-    """One conversation per minibatch, side by side; outcomes in the order of the minibatches.
-
-    What a chat raises comes out as it is, not inside a group: an ask that failed must
-    reach the runtime as what it is.
-    """
+    """One conversation per minibatch, side by side; outcomes in the order of the minibatches."""
     skill, limits = material.request.skill, material.limits
     growth = growth_left(parse(skill.text), limits)
     outcomes: dict[int, Asked] = {}
@@ -128,12 +124,9 @@ async def _ask_all(
         )
         outcomes[index] = await ask_for(chat, "evolve", prompt, EditorReply, material.request.scope)
 
-    try:
-        async with anyio.create_task_group() as group:
-            for index, batch in enumerate(batches):
-                group.start_soon(one, index, batch)
-    except ExceptionGroup as failures:
-        raise failures.exceptions[0] from None
+    async with anyio.create_task_group() as group:
+        for index, batch in enumerate(batches):
+            group.start_soon(one, index, batch)
     return [outcomes[index] for index in range(len(batches))]
 
 

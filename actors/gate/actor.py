@@ -19,8 +19,7 @@ from actors.gate.ladder import UncoveredUnit, blind_order, build_ladder
 from actors.gate.looks import block_ends
 from actors.gate.power import power_of
 from actors.runtime.actor import Actor, Context, handles
-from actors.runtime.address import Address
-from actors.runtime.errors import AskFailed
+from actors.runtime.address import Address, ask_or
 from protocol.base import Refused, Scope
 from protocol.baseline import GetSnapshot
 from protocol.dataset import Question, Unit
@@ -232,28 +231,26 @@ class GateActor(Actor):
         replies: dict[int, Answered | Missed] = {}
 
         async def one(position: int, question: Question) -> None:
-            replies[position] = await self._rollout.ask(
-                Rollout(
-                    scope=Scope(
-                        epoch=request.scope.epoch,
-                        step=request.scope.step,
-                        task_type=question.task_type,
-                        question_id=question.question_id,
-                    ),
-                    run_key=run_key,
-                    question=question,
-                    skill=request.candidate,
-                    prompts=request.prompts,
-                    salt=salt,
-                )
+            job = Rollout(
+                scope=Scope(
+                    epoch=request.scope.epoch,
+                    step=request.scope.step,
+                    task_type=question.task_type,
+                    question_id=question.question_id,
+                ),
+                run_key=run_key,
+                question=question,
+                skill=request.candidate,
+                prompts=request.prompts,
+                salt=salt,
+            )
+            replies[position] = await ask_or(
+                self._rollout, job, lambda failure: job.missed(str(failure))
             )
 
-        try:
-            async with anyio.create_task_group() as tasks:
-                for position, question in enumerate(questions):
-                    tasks.start_soon(one, position, question)
-        except ExceptionGroup as group:
-            raise _plain(group) from group
+        async with anyio.create_task_group() as tasks:
+            for position, question in enumerate(questions):
+                tasks.start_soon(one, position, question)
         return [replies[position] for position in range(len(questions))]
 
     def _identical(self, request: Trial) -> Decision:
@@ -273,19 +270,6 @@ class GateActor(Actor):
         )
         n_units = len(request.units)
         return _decision(request, nothing, self._alpha(n_units), n_units, 0)
-
-
-def _plain(group: ExceptionGroup[Exception]) -> Exception:
-    """The first failed ask if there is nothing else: it is passed on, not a crash of ours."""
-    failed, others = group.split(AskFailed)
-    if failed is None or others is not None:
-        return group
-    first: BaseException = failed
-    while isinstance(first, BaseExceptionGroup):
-        first = first.exceptions[0]
-    if not isinstance(first, AskFailed):
-        return group
-    return first
 
 
 def _decision(

@@ -62,12 +62,12 @@ class LedgerActor(Actor):
     @handles(Record)
     async def record(self, request: Record) -> Recorded:
         """Write rows; the answer means committed."""
-        return Recorded(rows=await self._commits.submit(request.rows))
+        return Recorded(rows=await self._commits.submit(request))
 
     @handles(DeleteRun)
     async def delete_run(self, request: DeleteRun) -> Deleted:
         """Delete a pass and all below it."""
-        return Deleted(rows=await self._commits.submit(request.run_key))
+        return Deleted(rows=await self._commits.submit(request))
 
     @handles(Select)
     async def select(self, request: Select) -> Selected:
@@ -77,6 +77,6 @@ class LedgerActor(Actor):
     @handles(Flush)
     async def flush(self, request: Flush) -> Flushed:
         """Commit what waits, then sync. An empty write queues behind what waits."""
-        await self._commits.submit(())
+        await self._commits.submit(Record(rows=()))
         await self._database.sync()
         return Flushed()

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from actors.ledger import schema
+from actors.ledger.sqlite import read_only_uri
 from protocol.ledger import AnyRow, Select, Where
 
 __all__ = ["Reader", "open_reader"]
@@ -36,7 +37,7 @@ def open_reader(path: Path) -> Iterator[Reader]:
     Raises sqlite3.OperationalError (with the path) if there is no such database.
     """
     try:
-        connection = sqlite3.connect(f"file:{path}?mode=ro", uri=True)
+        connection = sqlite3.connect(read_only_uri(path), uri=True)
     except sqlite3.OperationalError as error:
         raise sqlite3.OperationalError(f"{path}: {error}") from error
     with closing(connection):

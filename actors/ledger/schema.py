@@ -21,6 +21,7 @@ __all__ = [
     "columns",
     "ddl",
     "delete_sql",
+    "forget_sql",
     "parameters",
     "read_row",
     "select_sql",
@@ -122,6 +123,14 @@ def select_sql(query: Select) -> tuple[str, tuple[Scalar, ...]]:
     names = ", ".join(f'"{name}"' for name in columns(kind))
     order = ", ".join(f'"{name}"' for name in kind.KEY)
     return f'SELECT {names} FROM "{query.table}"{condition} ORDER BY {order}', tuple(values)
+
+
+def forget_sql(run_key: str, question_id: str) -> Iterable[tuple[str, tuple[Scalar, ...]]]:
+    """Statements that delete one question of one pass from every table that has both."""
+    for table, kind in ROW_TYPES.items():
+        if {"run_key", "question_id"} <= set(columns(kind)):
+            statement = f'DELETE FROM "{table}" WHERE "run_key" = ? AND "question_id" = ?'
+            yield statement, (run_key, question_id)
 
 
 def delete_sql(run_key: str) -> Iterable[tuple[str, tuple[Scalar, ...]]]:

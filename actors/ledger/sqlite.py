@@ -9,17 +9,18 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterable, Sequence
+from contextlib import closing
 from pathlib import Path
 
 import aiosqlite
 import anyio
 
 from actors.ledger import schema
-from protocol.ledger import AnyRow, Select
+from protocol.ledger import AnyRow, DeleteRun, Record, Select
 
-__all__ = ["Database"]
+__all__ = ["Database", "Operation", "read_only_uri"]
 
-Operation = tuple[AnyRow, ...] | str  # rows to write, or a run_key to delete
+Operation = Record | DeleteRun
 
 
 class Database:
@@ -36,10 +37,8 @@ class Database:
 
         Raises sqlite3.Error (with the path) if the file is not a database or cannot be written.
         """
-        try:
-            writer = await aiosqlite.connect(path, isolation_level=None)
-        except sqlite3.Error as error:
-            raise sqlite3.OperationalError(f"{path}: {error}") from error
+        _probe(path)
+        writer = await aiosqlite.connect(path, isolation_level=None)
         try:
             for statement in (
                 "PRAGMA journal_mode=WAL",
@@ -48,7 +47,7 @@ class Database:
                 *schema.ddl(),
             ):
                 await writer.execute(statement)
-            reader = await aiosqlite.connect(f"file:{path}?mode=ro", uri=True, isolation_level=None)
+            reader = await aiosqlite.connect(read_only_uri(path), uri=True, isolation_level=None)
         except sqlite3.Error as error:
             with anyio.CancelScope(shield=True):
                 await writer.close()
@@ -77,23 +76,26 @@ class Database:
             touched = [await self._apply_one(operation) for operation in operations]
             await self._writer.execute("COMMIT")
         except BaseException:
-            await self._writer.execute("ROLLBACK")
+            if self._writer.in_transaction:  # a full disk has rolled back already
+                await self._writer.execute("ROLLBACK")
             raise
         return touched
 
     async def _apply_one(self, operation: Operation) -> int:
-        if isinstance(operation, str):
-            return await self._delete(operation)
+        if isinstance(operation, DeleteRun):
+            return await self._delete(schema.delete_sql(operation.run_key))
+        if operation.instead_of is not None:
+            await self._delete(schema.forget_sql(*operation.instead_of))
         by_type: dict[type[AnyRow], list[tuple[schema.Scalar, ...]]] = {}
-        for row in operation:
+        for row in operation.rows:
             by_type.setdefault(type(row), []).append(schema.parameters(row))
         for kind, values in by_type.items():
             await self._writer.executemany(schema.upsert_sql(kind), values)
-        return len(operation)
+        return len(operation.rows)
 
-    async def _delete(self, run_key: str) -> int:
+    async def _delete(self, statements: Iterable[tuple[str, tuple[schema.Scalar, ...]]]) -> int:
         deleted = 0
-        for statement, values in schema.delete_sql(run_key):
+        for statement, values in statements:
             cursor = await self._writer.execute(statement, values)
             deleted += cursor.rowcount
             await cursor.close()
@@ -116,3 +118,17 @@ class Database:
         """
         with anyio.CancelScope(shield=True):
             await self._writer.execute_fetchall("PRAGMA wal_checkpoint(FULL)")
+
+
+def read_only_uri(path: Path) -> str:
+    """For ``sqlite3.connect(..., uri=True)``: a path with ``?`` or ``%`` stays that path."""
+    return f"{path.absolute().as_uri()}?mode=ro"
+
+
+def _probe(path: Path) -> None:
+    """Open and close once, without a thread: aiosqlite leaves its thread behind when it fails."""
+    try:
+        with closing(sqlite3.connect(path)) as connection:
+            connection.execute("PRAGMA schema_version")
+    except sqlite3.Error as error:
+        raise sqlite3.OperationalError(f"{path}: {error}") from error

@@ -74,7 +74,7 @@ class LlmActor(Actor):
     async def on_start(self, context: Context) -> None:
         """Open the HTTP client; connections are made when they are needed."""
         settings = self._settings
-        transport = Transport(settings, settings.concurrency * max(1, len(self._endpoints)))
+        transport = Transport(settings)
         pool = EndpointPool(
             self._endpoints,
             settings.concurrency,

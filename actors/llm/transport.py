@@ -28,6 +28,7 @@ from actors.llm.classify import (
 )
 from actors.llm.endpoints import ResolvedEndpoint
 from actors.llm.retry_after import retry_after_s
+from actors.llm.slots import SlotTransport
 from actors.llm.sse import EventTooLarge
 from actors.llm.stream import Complete, StreamReader
 from protocol.llm import Usage
@@ -77,10 +78,11 @@ class _Progress:
 class Transport:
     """One HTTP client for all endpoints; ``aclose`` it.
 
-    connections: the sum of the endpoints' concurrencies, all of which may be kept alive.
+    As many connections as requests in flight, all of which are kept alive: the endpoints'
+    limiters are the bound.
     """
 
-    def __init__(self, settings: LlmSettings, connections: int) -> None:
+    def __init__(self, settings: LlmSettings) -> None:
         self._settings = settings
         self._client = httpx.AsyncClient(
             headers={
@@ -91,7 +93,7 @@ class Transport:
             },
             # silence and length are judged by data, not by bytes: only connecting is httpx's
             timeout=httpx.Timeout(None, connect=settings.connect_s),
-            limits=httpx.Limits(max_connections=connections, max_keepalive_connections=connections),
+            transport=SlotTransport(),
             trust_env=False,
             follow_redirects=False,
         )

@@ -73,7 +73,13 @@ class RolloutActor(Actor):
                 outcome_row(request, result, seconds),
                 *trace_rows(request, result.steps),
             )
-            await self._ledger.ask(Record(rows=rows, scope=scope))
+            await self._ledger.ask(
+                Record(
+                    rows=rows,
+                    scope=scope,
+                    instead_of=(request.run_key, request.question.question_id),
+                )
+            )
         except (AskFailed, UnicodeError, msgspec.MsgspecError) as error:
             return await self._unstored(request, str(error), seconds, scope)
         return reply_of(request, result)

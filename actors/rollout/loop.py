@@ -29,6 +29,7 @@ from actors.rollout.prompt import (
     opening_messages,
     unreadable_text,
 )
+from prompts.question import letter_of
 from prompts.reply import Unreadable
 from protocol.dataset import PublicQuestion
 from protocol.documents import Prompts, Skill
@@ -187,7 +188,7 @@ class _Turns:
         letter = reading.letter if isinstance(reading, Letter) else None
         if letter is None and not self._told:
             self._told = True
-            letters = ", ".join(chr(ord("A") + place) for place in range(len(self._options)))
+            letters = ", ".join(letter_of(place) for place in range(len(self._options)))
             problem = (
                 f"Your answer has no valid letter ({reading.why}). Submit exactly one of {letters}."
             )

@@ -7,8 +7,8 @@ question id: neither can leak, because neither is here.
 from __future__ import annotations
 
 import re
-import string
 
+from prompts.question import question_block
 from protocol.dataset import PublicQuestion
 from protocol.documents import Prompts, Skill
 from protocol.llm import ChatMessage
@@ -41,15 +41,7 @@ def system_text(prompts: Prompts, skill: Skill) -> str:
 
 def opening_text(question: PublicQuestion, overview: str) -> str:
     """The first user message: question, labelled options, top level of the tree."""
-    options = "\n".join(
-        f"{letter}. {option}"
-        for letter, option in zip(string.ascii_uppercase, question.options, strict=False)
-    )
-    return (
-        f"Video: {question.video_id}\nTask type: {question.task_type}\n\n"
-        f"Question:\n{question.question}\n\nOptions:\n{options}\n\n"
-        f"Video tree, top level:\n{overview}"
-    )
+    return f"{question_block(question)}\n\nVideo tree, top level:\n{overview}"
 
 
 def opening_messages(

@@ -8,8 +8,7 @@ from typing import Literal
 import msgspec
 
 from actors.runtime.actor import Actor, Context, handles
-from actors.runtime.address import Address
-from actors.runtime.errors import ActorCrashed, AskTimeout, PoisonMessage
+from actors.runtime.address import Address, ask_or
 from actors.trainer.epoch import Drained, epoch_row, run_epoch
 from actors.trainer.evaluate import evaluate
 from actors.trainer.peers import Peers
@@ -81,10 +80,7 @@ class TrainerActor(Actor):
 
     async def _roll(self, job: Rollout) -> Answered | Missed:
         """A rollout whose actor failed is missing; a dead house is not, it ends the run."""
-        try:
-            return await self._addresses.rollout.ask(job)
-        except (ActorCrashed, PoisonMessage, AskTimeout) as failure:
-            return Missed(question_id=job.question.question_id, kind="crash", detail=str(failure))
+        return await ask_or(self._addresses.rollout, job, lambda failure: job.missed(str(failure)))
 
     @handles(Train)
     async def train(self, request: Train) -> TrainingEnded | Refused:

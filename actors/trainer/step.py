@@ -83,7 +83,9 @@ async def run_step(peers: Peers, plan: StepPlan) -> StepDone | Refused:
         return Refused(
             what=f"step {plan.key}: {share:.0%} of the diagnoses are degraded",
             remedy="look at the judge's endpoint and replies, then resume; the step begins anew",
-            details=tuple(f"{d.question_id}: {d.finding}" for d in diagnoses if d.degraded),
+            details=tuple(
+                f"{d.question_id}: {d.finding}" for d in diagnoses if d.degraded or d.cause is None
+            ),
         )
     return await _optimise(peers, plan, counted, diagnoses)
 

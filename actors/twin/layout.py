@@ -137,7 +137,7 @@ def editor_brief(text: str) -> EditorBrief:
         cases=tuple(
             CaseLine(found.group(1), found.group(2) == "defect") for found in _CASE.finditer(around)
         ),
-        rejected=rest if end is None else rest[: end.start()],
+        rejected=_unquoted(rest if end is None else rest[: end.start()]),
     )
 
 
@@ -179,6 +179,11 @@ def _between(text: str, name: str) -> str:
     if begin < 0 or finish < begin:
         _lacks(f"<<<{name}")
     return text[begin + len(start) : max(finish, begin + len(start))]
+
+
+def _unquoted(text: str) -> str:
+    """Without the escapes of texts that are shown as JSON strings."""
+    return text.replace("\\n", "\n").replace('\\"', '"')
 
 
 def _lacks(block: str) -> NoReturn:

@@ -11,11 +11,10 @@ import msgspec
 
 from actors.workspace.atomic import OS_FILES, FileSystem, write_atomic
 from actors.workspace.errors import SeedError
+from protocol.seed import BaselineDiagnosis, BaselinePrediction
 
 __all__ = [
     "BaselineHeader",
-    "BaselinePrediction",
-    "StoredDiagnosis",
     "connect_readonly",
     "make_baseline_db",
     "read_header",
@@ -25,33 +24,12 @@ _REMEDY = "extract the baseline anew from the run that made it"
 _SCHEMA = """
 CREATE TABLE predictions (
     run_id TEXT NOT NULL, question_id TEXT PRIMARY KEY NOT NULL, video_id TEXT NOT NULL,
-    task_type TEXT NOT NULL, letter TEXT, right INTEGER NOT NULL, confidence REAL NOT NULL);
+    task_type TEXT NOT NULL, letter TEXT,
+    right INTEGER NOT NULL CHECK (right IN (0, 1)), confidence REAL NOT NULL);
 CREATE TABLE baseline_diagnosis (
     fingerprint TEXT PRIMARY KEY NOT NULL, question_id TEXT NOT NULL, error_type TEXT NOT NULL,
-    cause TEXT, degraded INTEGER NOT NULL, finding TEXT NOT NULL);
+    cause TEXT, degraded INTEGER NOT NULL CHECK (degraded IN (0, 1)), finding TEXT NOT NULL);
 """
-
-
-class BaselinePrediction(msgspec.Struct, frozen=True, kw_only=True):
-    """One question's answer in the baseline run. letter: None if there was no answer."""
-
-    question_id: str
-    video_id: str
-    task_type: str
-    letter: str | None
-    right: bool
-    confidence: float
-
-
-class StoredDiagnosis(msgspec.Struct, frozen=True, kw_only=True):
-    """Why a baseline answer was wrong. fingerprint: of the question that was judged."""
-
-    fingerprint: str
-    question_id: str
-    error_type: str
-    cause: str | None
-    degraded: bool
-    finding: str
 
 
 class BaselineHeader(msgspec.Struct, frozen=True, kw_only=True):
@@ -70,7 +48,7 @@ def make_baseline_db(
     path: Path,
     run_id: str,
     predictions: Iterable[BaselinePrediction],
-    diagnoses: Iterable[StoredDiagnosis] = (),
+    diagnoses: Iterable[BaselineDiagnosis] = (),
     *,
     dedupe_per_question: bool = False,
     files: FileSystem = OS_FILES,

@@ -13,14 +13,16 @@ import pytest
 import structlog
 
 from actors.baseline.actor import BaselineActor
-from actors.baseline.seed_db import Prediction, write_seed_baseline
 from actors.runtime.errors import ActorDead
+from actors.runtime.incarnation import ask_failure
+from actors.workspace.baseline_db import make_baseline_db
 from protocol.base import Request, Scope
 from protocol.baseline import GetSnapshot, SeedOutcomes, SnapshotReady
 from protocol.dataset import KnownOutcome, Question, Unit
 from protocol.documents import Package, PackageTexts, Prompts, Skill
 from protocol.ledger import BaselineRow, Record, Recorded, Select, Selected
 from protocol.rollout import Answered, Missed, Rollout
+from protocol.seed import BaselinePrediction
 from protocol.settings import GateSettings
 from tests.support.fakes import FakeAddress
 
@@ -96,11 +98,11 @@ class House:
         answer: Callable[[Rollout], bool | None] = lambda request: True,
     ) -> None:
         path = tmp_path / "baseline.db"
-        write_seed_baseline(
+        make_baseline_db(
             path,
             "base-1",
             [
-                Prediction(
+                BaselinePrediction(
                     question_id=f"v{i}-0",
                     video_id=f"v{i}",
                     task_type=CLASS,
@@ -333,8 +335,9 @@ async def test_fail_loud(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="one class"):
         await house.get(units=())
     house.actor._rollout = FakeAddress("rollout", dead)
-    with pytest.raises(ActorDead):
+    with pytest.raises(ExceptionGroup) as caught:  # the runtime passes it on as ActorDead
         await house.get()
+    assert ask_failure(caught.value) is not None
 
 
 async def test_a_missing_file_stops_the_start(tmp_path: Path) -> None:

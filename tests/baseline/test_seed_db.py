@@ -7,22 +7,20 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 
-import msgspec
 import pytest
 
 from actors.baseline.seed_db import (
-    Prediction,
     SeedBaselineError,
-    SeedDiagnosis,
     _opened,
     read_diagnoses,
     read_predictions,
     read_run_id,
-    write_seed_baseline,
 )
+from actors.workspace.baseline_db import make_baseline_db
+from protocol.seed import BaselineDiagnosis, BaselinePrediction
 
 PREDICTIONS = tuple(
-    Prediction(
+    BaselinePrediction(
         question_id=f"q{i}",
         video_id=f"-v{i}",
         task_type="OCR Problems",
@@ -33,7 +31,7 @@ PREDICTIONS = tuple(
     for i in range(4)
 )
 DIAGNOSES = (
-    SeedDiagnosis(
+    BaselineDiagnosis(
         fingerprint="f0",
         question_id="q0",
         error_type="search_failure",
@@ -50,7 +48,7 @@ def seed(tmp_path: Path) -> Path:
     folder = tmp_path / "a seed?#"
     folder.mkdir()
     path = folder / "baseline.db"
-    write_seed_baseline(path, "base-1", PREDICTIONS[::-1], DIAGNOSES)
+    make_baseline_db(path, "base-1", PREDICTIONS[::-1], DIAGNOSES)
     return path
 
 
@@ -120,30 +118,3 @@ def test_predictions_of_two_runs_are_an_error(tmp_path: Path) -> None:
         db.commit()
     with pytest.raises(SeedBaselineError, match="2 runs"):
         read_run_id(path)
-
-
-def test_never_written_over(seed: Path) -> None:
-    """A seed is made once."""
-    with pytest.raises(FileExistsError):
-        write_seed_baseline(seed, "base-2", PREDICTIONS)
-    assert read_run_id(seed) == "base-1"
-
-
-def test_repeated_questions_are_refused(tmp_path: Path) -> None:
-    """902 rows for 900 questions: whoever extracts has to choose, not this file."""
-    twice = (*PREDICTIONS, msgspec.structs.replace(PREDICTIONS[0], right=True))
-    with pytest.raises(ValueError, match="q0"):
-        write_seed_baseline(tmp_path / "baseline.db", "r", twice)
-    with pytest.raises(ValueError, match="without predictions"):
-        write_seed_baseline(tmp_path / "baseline.db", "r", ())
-    assert not list(tmp_path.iterdir())
-
-
-def test_what_is_no_baseline(tmp_path: Path) -> None:
-    """Absent, or something else."""
-    with pytest.raises(FileNotFoundError):
-        read_predictions(tmp_path / "baseline.db")
-    other = tmp_path / "other.db"
-    other.write_text("not a database, and long enough to be read as one" * 20)
-    with pytest.raises(SeedBaselineError, match="not a seed's baseline"):
-        read_predictions(other)

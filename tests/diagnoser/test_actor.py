@@ -196,15 +196,18 @@ def test_the_article_is_not_the_letter_a() -> None:
 
 
 @pytest.mark.anyio
-async def test_a_crashed_peer_is_passed_on() -> None:
+async def test_P1_5_a_judge_that_crashed_leaves_the_cause_open() -> None:
+    """P1-5: infrastructure is no defect; the diagnosis goes the lapse way and counts as silent."""
+
     async def crash(_: Request[object]) -> object:
         raise ActorCrashed("llm", "boom")
 
     room = Room()
     actor = DiagnoserActor(SETTINGS, FakeAddress("llm", crash), room.ledger)
-    with pytest.raises(ActorCrashed):
-        await actor.on_diagnose(REQUEST)
-    assert room.recorded == []
+    reply = await actor.on_diagnose(REQUEST)
+    assert isinstance(reply, Diagnosis)
+    assert reply.cause is None
+    assert len(room.recorded) == 1
 
 
 def test_templates_are_named_for_the_start_check() -> None:

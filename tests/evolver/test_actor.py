@@ -99,13 +99,17 @@ async def test_p0_2_a_case_without_steps_is_an_error() -> None:
 
 
 @pytest.mark.anyio
-async def test_a_crashed_editor_is_passed_on() -> None:
+async def test_a_crashed_editor_proposes_nothing_and_says_so() -> None:
+    """One chat's crash costs one proposal, not the run."""
+
     async def crash(_: Request[object]) -> object:
         raise ActorCrashed("llm", "boom")
 
     actor = EvolverActor(settings(), FakeAddress("llm", crash), Ledger(trace()).address)
-    with pytest.raises(ActorCrashed):
-        await actor.on_propose(REQUEST)
+    reply = await actor.on_propose(REQUEST)
+    assert isinstance(reply, NoProposal)
+    assert reply.reason == "editor_failed"
+    assert "boom" in reply.detail
 
 
 def test_templates_are_named_for_the_start_check() -> None:

@@ -62,7 +62,11 @@ def test_status_frozen() -> None:
         edit("append", "", "- would join the frozen section"),
     )
     patched = patch(*changes, frozen=("Pitfalls",))
-    assert statuses(patched) == ["frozen"] * 3
+    assert [(report.status, report.detail.split()[1]) for report in patched.reports] == [
+        ("frozen", "target"),  # by the span of the target
+        ("frozen", "target"),
+        ("frozen", "edit"),  # by what the finished text would be
+    ]
     assert patched.text == SKILL
     heading = patch(edit("append", "", "## More\n- x"), frozen=("Checks",))
     assert statuses(heading) == ["applied"]

@@ -248,14 +248,3 @@ async def test_p1_6_a_damaged_skill_costs_no_call() -> None:
     assert isinstance(result.reply, NoProposal)
     assert (result.reply.reason, result.reply.editor_calls) == ("none_applied", 0)
     assert "damaged" in result.reply.detail
-
-
-@pytest.mark.anyio
-async def test_what_a_chat_raises_comes_out_as_it_is() -> None:
-    """Not in a group: the runtime passes a failed ask on, and would take a group for a crash."""
-
-    async def chat(_: Chat) -> ChatAnswer | ChatFailed:
-        raise LookupError("the peer is gone")
-
-    with pytest.raises(LookupError, match="the peer is gone"):
-        await run(chat, defects=tuple(case(f"q-7-{n}") for n in range(4)), minibatch=1)

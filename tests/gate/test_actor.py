@@ -12,7 +12,8 @@ import pytest
 import structlog
 
 from actors.gate.actor import GateActor, GateState
-from actors.runtime.errors import AskTimeout
+from actors.runtime.errors import ActorDead, AskTimeout
+from actors.runtime.incarnation import ask_failure
 from protocol.base import Refused, Request, Scope
 from protocol.baseline import Draws, GetSnapshot, SnapshotReady
 from protocol.dataset import Unit
@@ -240,16 +241,31 @@ async def test_level_and_draws_follow_the_size() -> None:
     assert (await House(lambda question_id, nth: False, settings=growth).decided(25)).alpha == 0.3
 
 
-async def test_a_failed_ask_is_passed_on_as_itself() -> None:
-    """Not wrapped in a group: the runtime must not take it for a crash of the gate."""
+async def test_P1_4_rollouts_that_crash_are_missing() -> None:
+    """P1-4: a crash counts neither as win nor loss; the verdict waits for better days."""
 
     async def late(request: Request[object]) -> object:
         raise AskTimeout("rollout", "late")
 
     house = House(lambda question_id, nth: True)
     house.gate._rollout = FakeAddress("rollout", late)
-    with pytest.raises(AskTimeout):
+    decision = await house.test()
+    assert isinstance(decision, Decision)
+    assert (decision.verdict, decision.wins, decision.losses) == ("undecided", 0, 0)
+    assert decision.missing > 0
+
+
+async def test_a_dead_house_is_passed_on() -> None:
+    """The runtime takes a group of failed asks for the failed ask that it is."""
+
+    async def dead(request: Request[object]) -> object:
+        raise ActorDead("rollout", "stopped")
+
+    house = House(lambda question_id, nth: True)
+    house.gate._rollout = FakeAddress("rollout", dead)
+    with pytest.raises(ExceptionGroup) as caught:
         await house.test()
+    assert isinstance(ask_failure(caught.value), ActorDead)
 
 
 async def test_a_trial_needs_its_place() -> None:

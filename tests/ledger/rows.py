@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from protocol.ledger import EpochRow, OutcomeRow
+from protocol.ledger import EpochRow, OutcomeRow, TraceRow
 
-__all__ = ["epoch", "outcome"]
+__all__ = ["epoch", "outcome", "trace"]
 
 
 def outcome(run_key: str, question_id: str, result: str = "right", **changes: str) -> OutcomeRow:
@@ -43,4 +43,22 @@ def epoch(number: int) -> EpochRow:
         accepted=1,
         sum_alpha=0.8,
         epochs_since_best_improved=0,
+    )
+
+
+def trace(run_key: str, question_id: str, step: int) -> TraceRow:
+    """A step."""
+    return TraceRow(
+        run_key=run_key,
+        question_id=question_id,
+        step=step,
+        thought="",
+        tool="view_node",
+        arguments="{}",
+        observation="",
+        raw="",
+        node_ids="[]",
+        prompt_tokens=1,
+        completion_tokens=1,
+        seconds=0.1,
     )

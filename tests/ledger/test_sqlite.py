@@ -11,9 +11,10 @@ import anyio
 import pytest
 
 from actors.ledger.commit import GroupCommit
+from actors.ledger.reader import open_reader
 from actors.ledger.sqlite import Database, Operation
-from protocol.ledger import Select, Where
-from tests.ledger.rows import epoch, outcome
+from protocol.ledger import DeleteRun, EpochRow, Record, Select, Where
+from tests.ledger.rows import epoch, outcome, trace
 
 pytestmark = pytest.mark.anyio
 
@@ -35,7 +36,9 @@ async def _count(database: Database, table: str = "outcomes") -> int:
 async def test_writing_the_same_row_twice_leaves_one(tmp_path: Path) -> None:
     """Keys are unique: a repeated record replaces, it never doubles."""
     async with opened(tmp_path / "run.db") as database:
-        await database.apply([(outcome("k", "q1", "wrong"),), (outcome("k", "q1", "right"),)])
+        await database.apply(
+            [Record(rows=(outcome("k", "q1", result),)) for result in ("wrong", "right")]
+        )
         (row,) = await database.select(Select(table="outcomes"))
         assert row == outcome("k", "q1", "right")
 
@@ -46,8 +49,8 @@ async def test_P2_3_a_step_that_runs_again_deletes_its_own_rows_only(tmp_path: P
         rows = tuple(
             outcome(key, "q1") for key in ("e1/a/s1/rollout", "e1/a/s1/gate/b0", "e1/b/s1")
         )
-        await database.apply([rows, (epoch(1),)])
-        assert await database.apply(["e1/a/s1"]) == [2]
+        await database.apply([Record(rows=rows), Record(rows=(epoch(1),))])
+        assert await database.apply([DeleteRun(run_key="e1/a/s1")]) == [2]
         left = await database.select(Select(table="outcomes"))
         assert left == (outcome("e1/b/s1", "q1"),)
         assert await _count(database, "epochs") == 1
@@ -57,9 +60,11 @@ async def test_a_failing_group_leaves_nothing_behind(tmp_path: Path) -> None:
     """One transaction: all of it or none of it."""
     async with opened(tmp_path / "run.db") as database:
         with pytest.raises(UnicodeEncodeError):
-            await database.apply([(outcome("k", "q1"),), (outcome("k", "q2", submitted="\ud83d"),)])
+            await database.apply(
+                [Record(rows=(outcome("k", "q1"), outcome("k", "q2", submitted="\ud83d")))]
+            )
         assert await _count(database) == 0
-        await database.apply([(outcome("k", "q3"),)])
+        await database.apply([Record(rows=(outcome("k", "q3"),))])
         assert await _count(database) == 1
 
 
@@ -70,7 +75,7 @@ async def test_cancellation_never_tears_a_transaction(tmp_path: Path) -> None:
             with anyio.CancelScope() as scope:
                 async with anyio.create_task_group() as group:
                     pair = (outcome(f"k{index}", "q1"), outcome(f"k{index}", "q2"))
-                    group.start_soon(database.apply, [pair])
+                    group.start_soon(database.apply, [Record(rows=pair)])
                     for _ in range(index):
                         await anyio.lowlevel.checkpoint()
                     scope.cancel()
@@ -78,7 +83,7 @@ async def test_cancellation_never_tears_a_transaction(tmp_path: Path) -> None:
                 Select(table="outcomes", where=(Where(column="run_key", value=f"k{index}"),))
             )
             assert len(rows) in (0, 2)
-        await database.apply([(outcome("after", "q1"),)])
+        await database.apply([Record(rows=(outcome("after", "q1"),))])
 
 
 async def test_only_the_culprit_of_a_group_fails(tmp_path: Path) -> None:
@@ -98,7 +103,9 @@ async def test_only_the_culprit_of_a_group_fails(tmp_path: Path) -> None:
             async with anyio.create_task_group() as callers:
                 for index in range(5):
                     bad = {"submitted": "\ud83d"} if index == 2 else {}
-                    callers.start_soon(submit, f"q{index}", (outcome("k", f"q{index}", **bad),))
+                    callers.start_soon(
+                        submit, f"q{index}", Record(rows=(outcome("k", f"q{index}", **bad),))
+                    )
                 await anyio.wait_all_tasks_blocked()
                 group.start_soon(commits.run)
             group.cancel_scope.cancel()
@@ -113,3 +120,26 @@ async def test_a_file_that_is_not_a_database_is_named(tmp_path: Path) -> None:
     path.write_bytes(b"not a database, but long enough to be looked at" * 40)
     with pytest.raises(sqlite3.OperationalError, match=r"run\.db"):
         await Database.open(path)
+
+
+async def test_a_question_answered_again_keeps_no_step_of_the_former_try(tmp_path: Path) -> None:
+    """P0-2: a second try with fewer steps replaces the first one whole, and nothing else."""
+    async with opened(tmp_path / "run.db") as database:
+        first = tuple(trace("k", "q1", step) for step in (1, 2, 3))
+        other = (trace("k", "q2", 1), trace("other", "q1", 1))
+        await database.apply([Record(rows=(*first, *other))])
+        again = trace("k", "q1", 1)
+        await database.apply([Record(rows=(again,), instead_of=("k", "q1"))])
+        left = await database.select(Select(table="traces"))
+        assert set(left) == {again, *other}
+
+
+@pytest.mark.parametrize("folder", ["a?mode=memory", "50%", "#1"])
+async def test_a_path_with_url_characters_is_the_same_file(tmp_path: Path, folder: str) -> None:
+    """The read-only connection reads what the writer writes."""
+    (tmp_path / folder).mkdir()
+    async with opened(tmp_path / folder / "run.db") as database:
+        await database.apply([Record(rows=(epoch(1),))])
+        assert await database.select(Select(table="epochs")) == (epoch(1),)
+    with open_reader(tmp_path / folder / "run.db") as reader:
+        assert reader.rows(EpochRow) == [epoch(1)]

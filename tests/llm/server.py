@@ -50,7 +50,10 @@ class Connection:
         lengths = [h for h in head.lower().split(b"\r\n") if h.startswith(b"content-length:")]
         length = int(lengths[0].split(b":")[1]) if lengths else 0
         while len(rest) < length:
-            rest += await self._receive()
+            data = await self._receive()
+            if not data:
+                return None
+            rest += data
         self._unread = bytearray(rest[length:])
         return head, rest[:length]
 
@@ -127,7 +130,7 @@ async def serving(handler: Handler) -> AsyncIterator[Server]:
 async def play(connection: Connection, steps: Sequence[Step]) -> None:
     """Answer one request with the steps, then wait for the client to go."""
     if await connection.request() is None:
-        return
+        return None
     for step in steps:
         if step.send is not None:
             await connection.send(step.send.encode())

@@ -13,7 +13,7 @@ from actors.llm.actor import LlmActor
 from protocol.base import Request
 from protocol.cache import CacheGet, CacheHit, CacheMiss, CachePut, CacheStored
 from protocol.ledger import AttemptRow, Record, Recorded
-from protocol.llm import Chat, ChatAnswer, ChatMessage
+from protocol.llm import Chat, ChatAnswer, ChatFailed, ChatMessage
 from protocol.settings import Endpoint, LlmSettings, RoleSettings
 from tests.support.fakes import FakeAddress
 
@@ -83,6 +83,7 @@ class House:
     def __init__(self, wanted: LlmSettings, environ: Mapping[str, str]) -> None:
         self.entries: dict[str, ChatAnswer] = {}
         self.rows: list[AttemptRow] = []
+        self.recorded = anyio.Event()  # the first row is there
         self.cache_error: Exception | None = None
         self.cache = FakeAddress("cache", self._cache)
         self.ledger = FakeAddress("ledger", self._record)
@@ -104,7 +105,12 @@ class House:
         for row in request.rows:
             assert isinstance(row, AttemptRow)
             self.rows.append(row)
+        self.recorded.set()
         return Recorded(rows=len(request.rows))
+
+    async def ask(self, chat: Chat) -> ChatAnswer | ChatFailed:
+        """The handler, as a coroutine for a task group."""
+        return await self.actor.chat(chat)
 
     @classmethod
     @asynccontextmanager

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
+import structlog
 from trio.testing import MockClock
 
 from tests.runtime.support import Journal
@@ -20,3 +23,15 @@ def anyio_backend(request: pytest.FixtureRequest) -> str | tuple[str, dict[str, 
 def journal() -> Journal:
     """What the actors of a test did, in order."""
     return Journal()
+
+
+@pytest.fixture(autouse=True)
+def plain_logs() -> Iterator[None]:
+    """Short lines for a failing test's report: the default prints pictures of tracebacks."""
+    before = structlog.get_config()
+    renderer = structlog.dev.ConsoleRenderer(
+        colors=False, exception_formatter=structlog.dev.plain_traceback
+    )
+    structlog.configure(processors=[structlog.contextvars.merge_contextvars, renderer])
+    yield
+    structlog.configure(**before)

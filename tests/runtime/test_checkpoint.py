@@ -178,5 +178,5 @@ async def test_checkpoints_are_taken_one_at_a_time(journal: Journal) -> None:
 async def test_without_a_sink_a_checkpoint_is_refused(journal: Journal) -> None:
     """Not silently skipped."""
     async with Supervisor(tallymen(journal), settings()) as system:
-        with pytest.raises(ActorCrashed, match="WiringError.*no sink"):
+        with pytest.raises(ActorCrashed, match=r"WiringError.*no sink"):
             await say(system, "top", "save one")

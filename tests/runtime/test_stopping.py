@@ -150,14 +150,16 @@ async def test_p10_a_stop_overtakes_a_full_mailbox(journal: Journal) -> None:
 
 async def test_p10_control_is_served_while_handlers_run(journal: Journal) -> None:
     """A ping comes back although every slot is taken and the mailbox is full."""
-    async with Supervisor([worker(journal, "a", mailbox_size=1)], settings()) as system:
-        async with anyio.create_task_group() as tasks:
-            for _ in range(3):
-                tasks.start_soon(system.address("a").ask, Do(text="sleep 99"))
-                await anyio.wait_all_tasks_blocked()
-            pong = await system.ping("a")
-            assert (pong.actor, pong.state, pong.incarnation) == ("a", "up", 1)
-            tasks.cancel_scope.cancel()
+    async with (
+        Supervisor([worker(journal, "a", mailbox_size=1)], settings()) as system,
+        anyio.create_task_group() as tasks,
+    ):
+        for _ in range(3):
+            tasks.start_soon(system.address("a").ask, Do(text="sleep 99"))
+            await anyio.wait_all_tasks_blocked()
+        pong = await system.ping("a")
+        assert (pong.actor, pong.state, pong.incarnation) == ("a", "up", 1)
+        tasks.cancel_scope.cancel()
     with pytest.raises(ActorDead):
         await system.ping("a")
 

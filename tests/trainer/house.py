@@ -226,10 +226,10 @@ class House:
             self.happened += [
                 f"row {row.TABLE} {getattr(row, 'run_key', '')}" for row in request.rows
             ]
-            await self.database.apply([request.rows])
+            await self.database.apply([request])
             return Recorded(rows=len(request.rows))
         if isinstance(request, DeleteRun):
-            (count,) = await self.database.apply([request.run_key])
+            (count,) = await self.database.apply([request])
             return Deleted(rows=count)
         if isinstance(request, Select):
             return Selected(rows=await self.database.select(request))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 
 import msgspec
@@ -133,7 +134,7 @@ def test_rejected_texts_never_come_again() -> None:
     """Three wordings of each idea, then something else; at last nothing."""
     rejected: list[str] = []
     for at in range(150):
-        shown = "\n".join(f"- {line!r} (e = 0.4)" for line in rejected) or "none"
+        shown = "\n".join(f"- {json.dumps(line)} (e = 0.4)" for line in rejected) or "none"
         reply = sound(skill_of(TASK_TYPE), defects(), rejected=shown, tag=str(at))
         for edit in reply.edits:
             line = edit.content.split("\n")[-1]

@@ -12,11 +12,11 @@ import structlog
 from anyio.abc import TaskGroup
 
 from actors.workspace.atomic import FileSystem
-from actors.workspace.baseline_db import BaselinePrediction, make_baseline_db
+from actors.workspace.baseline_db import make_baseline_db
 from actors.workspace.files import sha256_hex
 from actors.workspace.seed import Seed, init_seed
 from protocol.keys import slug
-from protocol.seed import SplitManifest, SplitParameters
+from protocol.seed import BaselinePrediction, SplitManifest, SplitParameters
 
 RUN = "base-1"
 POOLS = b'{"diag":["001-1","001-2"],"test":["003-1"],"val":["002-1"]}'
