@@ -22,7 +22,9 @@ __all__ = ["configure_logs"]
 
 _SECRET = re.compile(r"(api_?key|authorization|password|secret|bearer)", re.IGNORECASE)
 _URL_USERINFO = re.compile(r"(?<=://)[^/@\s]+(?=@)")
-_QUIET_ON_CONSOLE = frozenset({"runtime.stats", "call.done"})
+_QUIET_ON_CONSOLE = frozenset(
+    {"actor.started", "actor.stopped", "cache.closed", "cache.open", "ledger.open", "runtime.stats"}
+)
 
 
 def _without_secrets(_: WrappedLogger, __: str, event: EventDict) -> EventDict:

@@ -68,7 +68,7 @@ def _answers_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser
         help="read the letter out of submitted answers",
         description=(
             'Reads lines {"text": ANY JSON VALUE, "options": ["A. ...", ...]} on stdin and prints\n'
-            'a line {"letter": "B" or null, "why": "..."} for each: what training would score.'
+            'a line {"letter": "B" or "no answer", "why": "..."} for each, as training scores it.'
         ),
         epilog="example:\n  bin/trm answers < cases.jsonl",
         formatter_class=argparse.RawDescriptionHelpFormatter,

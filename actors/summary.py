@@ -208,9 +208,7 @@ def edits_table(reader: Reader) -> Table:
 
 def truth_table(truths: Sequence[Truth]) -> Group:
     """Verdict against planted truth, then every decision on a line."""
-    table = _table(
-        "Verdicts against the planted truth (the endpoint was the simulator)", "verdict", *KINDS
-    )
+    table = _table("Verdicts against the planted truth", "verdict", *KINDS)
     counted = Counter((truth.decision.verdict, truth.kind) for truth in truths)
     for verdict in VERDICTS:
         cells = [counted[verdict, kind] for kind in KINDS]
@@ -232,7 +230,10 @@ def truth_table(truths: Sequence[Truth]) -> Group:
             f"{truth.gain:+.1%}",
             truth.kind,
         )
-    return Group(table, lines)
+    known = Text(
+        "The endpoint was the simulator, so the truth is known: gain over the whole class."
+    )
+    return Group(table, known, lines)
 
 
 def calls_table(reader: Reader, restarts: int, seconds: float) -> Table:

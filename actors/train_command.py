@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import argparse
 import hashlib
+import os
 import shlex
 import sys
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +20,7 @@ import anyio
 import msgspec
 import structlog
 
+from actors.cache.settings import resolve_cache
 from actors.config import (
     ROOT,
     ConfigError,
@@ -29,12 +32,13 @@ from actors.config import (
 from actors.dataset.errors import DataError
 from actors.dataset.pools import load_frozen
 from actors.dataset.questions import load_questions
+from actors.llm.endpoints import resolve_endpoints
 from actors.logs import configure_logs
 from actors.report import final_report, preflight_report
-from actors.runtime.errors import StartFailed, SystemFailed
+from actors.runtime.errors import AskFailed, StartFailed, SystemFailed
 from actors.runtime.supervisor import Supervisor
 from actors.system import Paths, RunResult, run_system, uses_twin
-from actors.workspace.atomic import write_atomic
+from actors.workspace.atomic import sweep_tmp, write_atomic
 from actors.workspace.create import init_workspace_from_seed, latest_workspace, next_workspace
 from actors.workspace.errors import WorkspaceError
 from actors.workspace.lock import WorkspaceLock
@@ -131,6 +135,7 @@ def train(arguments: argparse.Namespace) -> int:
         plan = _resume(arguments) if arguments.resume is not None else _fresh(arguments)
         lock = WorkspaceLock(plan.paths.workspace)
         lock.acquire()
+        sweep_tmp(plan.paths.workspace)
     except (ConfigError, WorkspaceError, DataError, OSError) as error:
         _say(f"bin/train: {error}")
         return USAGE
@@ -146,6 +151,7 @@ def _fresh(arguments: argparse.Namespace) -> _Plan:
     config_path: Path = arguments.config or ROOT / "config" / "demo.yaml"
     config = load_config(config_path, arguments.assignments)
     config, places = _with_paths(config, config_path)
+    _check_surroundings(config)
     open_seed(places["seed"])
     load_frozen(places["seed"], load_questions(places["questions"]))
     root = _workspaces(config)
@@ -166,6 +172,7 @@ def _resume(arguments: argparse.Namespace) -> _Plan:
     stored = load_config(stored_path)
     config = load_config(arguments.config or stored_path, arguments.assignments)
     config, places = _with_paths(config, arguments.config or stored_path)
+    _check_surroundings(config)
     changed = changed_keys(stored, config)
     refused = [change for change in changed if change[0] not in arguments.accept_change]
     if refused:
@@ -236,6 +243,22 @@ def _with_paths(config: Config, config_path: Path) -> tuple[Config, dict[str, Pa
     return msgspec.structs.replace(config, data=data, twin=twin), places
 
 
+def _check_surroundings(config: Config) -> None:
+    """What the environment must hold: keys of endpoints, sane cache settings (row P1-1)."""
+    problems = []
+    checks: tuple[Callable[[], object], ...] = (
+        lambda: resolve_endpoints(config.llm.endpoints, os.environ),
+        lambda: resolve_cache(config.cache, os.environ),
+    )
+    for check in checks:
+        try:
+            check()
+        except ValueError as error:
+            problems.append(str(error))
+    if problems:
+        raise ConfigError(problems)
+
+
 def _portable(place: Path) -> str:
     """Relative inside the checkout, so that it may move; absolute elsewhere."""
     with suppress(ValueError):
@@ -272,7 +295,7 @@ def _run(plan: _Plan) -> int:
             log.warning("run.simulator", note="the endpoint is a simulator, not a language model")
         try:
             result = anyio.run(_train, plan)
-        except SystemFailed as error:
+        except (SystemFailed, AskFailed) as error:
             return _failed(error, resume)
         return _finish(plan, result, resume)
     finally:
@@ -286,7 +309,7 @@ async def _train(plan: _Plan) -> RunResult:
     return await run_system(plan.config, plan.paths, plan.run_id, before, signals=True)
 
 
-def _failed(error: SystemFailed, resume: str) -> int:
+def _failed(error: SystemFailed | AskFailed, resume: str) -> int:
     _say(f"bin/train: {error}")
     if isinstance(error, StartFailed):
         _say("Mend what the message names, then start again.")

@@ -26,6 +26,9 @@ __all__ = ["StepDone", "StepPlan", "run_step"]
 
 log = structlog.get_logger("trainer")
 
+# One odd reply to the only wrong answer of a step is no sign that the judge is out of order.
+_FEWEST_DIAGNOSES = 2
+
 
 @dataclass(frozen=True)
 class StepPlan:
@@ -72,6 +75,7 @@ async def run_step(peers: Peers, plan: StepPlan) -> StepDone | Refused:
 
     Refused: the judge is out of order, or a trajectory is missing; nothing may be learnt then.
     """
+    structlog.contextvars.bind_contextvars(**dict(plan.scope.fields()))  # the class's own task
     await peers.ledger.ask(DeleteRun(scope=plan.scope, run_key=plan.key))
     results = await _forward(peers, plan)
     counted = score(results)
@@ -79,7 +83,7 @@ async def run_step(peers: Peers, plan: StepPlan) -> StepDone | Refused:
     if isinstance(diagnoses, Refused):
         return diagnoses
     share = degraded_share(diagnoses)
-    if share > plan.max_degraded_share:
+    if share > plan.max_degraded_share and len(diagnoses) >= _FEWEST_DIAGNOSES:
         return Refused(
             what=f"step {plan.key}: {share:.0%} of the diagnoses are degraded",
             remedy="look at the judge's endpoint and replies, then resume; the step begins anew",
