@@ -15,7 +15,15 @@ import yaml
 
 from protocol.settings import Config
 
-__all__ = ["ROOT", "ConfigError", "changed_keys", "dump_config", "load_config", "resolve_path"]
+__all__ = [
+    "ROOT",
+    "ConfigError",
+    "changed_keys",
+    "dump_config",
+    "load_config",
+    "resolve_path",
+    "subject_of",
+]
 
 ROOT = Path(__file__).resolve().parents[1]
 DEFAULT = ROOT / "config" / "default.yaml"
@@ -213,14 +221,19 @@ def dump_config(config: Config) -> str:
     return yaml.safe_dump(plain, sort_keys=False, allow_unicode=True, width=100)
 
 
+def subject_of(config: Config) -> dict[str, object]:
+    """The settings that decide what a run finds, by dotted key."""
+    leaves = _leaves(msgspec.to_builtins(config))
+    return {key: value for key, value in leaves if not key.startswith(FREE_ON_RESUME)}
+
+
 def changed_keys(old: Config, new: Config) -> list[tuple[str, object, object]]:
     """What would make a resumed run another run: (key, old value, new value)."""
-    before = dict(_leaves(msgspec.to_builtins(old)))
-    after = dict(_leaves(msgspec.to_builtins(new)))
+    before, after = subject_of(old), subject_of(new)
     return [
         (key, before.get(key), after.get(key))
         for key in sorted(before.keys() | after.keys())
-        if before.get(key) != after.get(key) and not key.startswith(FREE_ON_RESUME)
+        if before.get(key) != after.get(key)
     ]
 
 

@@ -28,6 +28,7 @@ from actors.config import (
     dump_config,
     load_config,
     resolve_path,
+    subject_of,
 )
 from actors.dataset.errors import DataError
 from actors.dataset.pools import load_frozen
@@ -276,9 +277,9 @@ def _paths(workspace: Path, places: dict[str, Path]) -> Paths:
 
 
 def _run_id(config: Config) -> str:
-    """The run's name and the fingerprint of its settings: the same run, the same id."""
-    digest = hashlib.sha256(dump_config(config).encode()).hexdigest()
-    return f"{config.run.name}-{digest[:8]}"
+    """The run's name and the fingerprint of what makes it this run: pace and place do not."""
+    subject = msgspec.json.encode(subject_of(config), order="sorted")
+    return f"{config.run.name}-{hashlib.sha256(subject).hexdigest()[:8]}"
 
 
 def _run(plan: _Plan) -> int:
