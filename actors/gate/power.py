@@ -1,10 +1,12 @@
 """What a ladder can see, before a single call is spent.
 
-Pure. The model, from the study's population: a question wrong in the baseline's draw is answered
-right in another draw of the *same* skill with probability .405, a right one wrong with .19
-(nothing has changed, only the sampling). A candidate of strength g turns the .405 into
-.405 + g (1 - .405): of the baseline-wrong units a share g is won that would not have been. Its
-gain is that surplus as a share of all units, g .595 wrong / N. Regression noise stays.
+Pure. The model: two draws of one question under one skill differ now and then although nothing
+has changed. With p the class's share of right answers, a question wrong in one draw is right in
+another with probability c p, a right one wrong with c (1 - p), so that wins and losses balance
+under a candidate that changes nothing, whatever p is. c = .597 gives the .405 and .19 that the
+study's population has at its p = .68. A candidate of strength g turns c p into c p + g (1 - c p):
+of the baseline-wrong units a share g is won that would not have been. Its gain is that surplus
+as a share of all units, g (1 - c p) wrong / N. Regression noise stays.
 
 With k > 1 draws the first draw is the known one and the others are sampled by the same rates.
 Every unit is one question. Futility stops are left out; they cost at most .05.
@@ -22,12 +24,12 @@ from actors.gate.eprocess import UnitResult, exact_alpha, judge, unit_result
 from actors.gate.looks import accept_looks
 from protocol.gate import Power
 
-__all__ = ["RIGHT_IF_RIGHT", "RIGHT_IF_WRONG", "power_of"]
+__all__ = ["REDRAW", "power_of"]
 
-RIGHT_IF_WRONG = 0.405
-RIGHT_IF_RIGHT = 0.81
+REDRAW = 0.597
+"""c: the share of a question's fate that is drawn anew each time."""
 
-_SAMPLES = 300
+_SAMPLES = 200
 _STEPS = 7
 
 
@@ -36,8 +38,8 @@ def power_of(task_type: str, n_units: int, n_wrong: int, alpha: float, n_draws: 
 
     n_wrong: units wrong in the baseline's first draw. n_draws: k, draws per question.
     testable: some outcome of the candidate could be accepted if all draws are like the first.
-    gain_*: shares of units, in (0, 1]; None where even g = 1 is accepted more rarely. From 300
-    classes sampled by a generator keyed by the arguments: standard error of the probability .03.
+    gain_*: shares of units, in (0, 1]; None where even g = 1 is accepted more rarely. From 200
+    classes sampled by a generator keyed by the arguments: standard error of the probability .035.
 
     Raises ValueError if more units are wrong than there are.
     """
@@ -54,7 +56,8 @@ def power_of(task_type: str, n_units: int, n_wrong: int, alpha: float, n_draws: 
         seed = int.from_bytes(hashlib.sha256(key.encode()).digest()[:8], "big")
         draw = random.Random(seed)
         needed = sorted(_strength(draw, n_units, n_wrong, level, n_draws) for _ in range(_SAMPLES))
-    per_strength = (1.0 - RIGHT_IF_WRONG) * n_wrong / n_units if n_units else 0.0
+    again = _right_again(n_units, n_wrong)
+    per_strength = (1.0 - again[0]) * n_wrong / n_units if n_units else 0.0
     gains = [_quantile(needed, share, per_strength) if testable else None for share in (0.5, 0.8)]
     return Power(
         task_type=task_type,
@@ -73,6 +76,12 @@ def _quantile(needed: Sequence[float], share: float, per_strength: float) -> flo
     return strength * per_strength if strength <= 1.0 else None
 
 
+def _right_again(n_units: int, n_wrong: int) -> tuple[float, float]:
+    """Probability of right in another draw, for a question wrong and for one right before."""
+    p = 1.0 - n_wrong / n_units if n_units else 0.0
+    return REDRAW * p, 1.0 - REDRAW * (1.0 - p)
+
+
 def _spread(n_units: int, n_wrong: int) -> list[int]:
     """Unit indices (wrong ones first) in a tier-proportional order."""
     places = [((i + 0.5) / n_wrong, i) for i in range(n_wrong)]
@@ -89,17 +98,18 @@ def _strength(
     The same random numbers serve every g, so that wins only grow with it and bisection holds.
     """
     order = _spread(n_units, n_wrong)
+    if_wrong, if_right = _right_again(n_units, n_wrong)
     snapshot: list[tuple[bool, ...]] = []
     luck: list[float] = []
     for i in order:
-        again = RIGHT_IF_RIGHT if i >= n_wrong else RIGHT_IF_WRONG
+        again = if_right if i >= n_wrong else if_wrong
         snapshot.append((i >= n_wrong, *(draw.random() < again for _ in range(n_draws - 1))))
         luck.append(draw.random())
 
     def accepted(g: float) -> bool:
         results: list[UnitResult] = []
         for i, draws, u in zip(order, snapshot, luck, strict=True):
-            p = RIGHT_IF_RIGHT if i >= n_wrong else RIGHT_IF_WRONG + g * (1.0 - RIGHT_IF_WRONG)
+            p = if_right if i >= n_wrong else if_wrong + g * (1.0 - if_wrong)
             results.append(unit_result([draws], [u < p]))
         return _accepted(results, level)
 

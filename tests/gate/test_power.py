@@ -52,3 +52,11 @@ def test_repeatable_and_strict() -> None:
     assert power_of("c", 16, 5, 0.2, 3) == power_of("c", 16, 5, 0.2, 3)
     with pytest.raises(ValueError, match="9 wrong of 8"):
         power_of("c", 8, 9, 0.2, 1)
+
+
+@pytest.mark.parametrize("n_wrong", [16, 22])
+def test_no_gain_is_never_enough(n_wrong: int) -> None:
+    """However many units are wrong at first, a candidate that changes nothing mostly fails."""
+    power = power_of("c", 33, n_wrong, 0.1, 1)
+    assert power.gain_50 is not None
+    assert power.gain_50 > 0.05
