@@ -184,6 +184,8 @@ def _cross_checks(config: Config) -> list[str]:
     shares = twin.helpful + twin.useless + twin.harmful + twin.malformed
     if abs(shares - 1.0) > 1e-9:
         problems.append(f"twin: helpful + useless + harmful + malformed is {shares:g}, must be 1")
+    if config.gate.profile == "audit":
+        problems.append("gate.profile: audit is not available yet; use balanced or growth")
     if config.llm.attempt_s > config.llm.total_s:
         problems.append("llm.attempt_s: longer than llm.total_s, so that no try could be repeated")
     if config.evolver.edit_budget_end > config.evolver.edit_budget_start:

@@ -177,7 +177,6 @@ class GateSettings(Section, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     futility_power: Share
     harm_e: Annotated[float, Meta(gt=1)]
     missing_retries: Count
-    fresh_snapshot_after: Positive
 
 
 class TrainerSettings(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):

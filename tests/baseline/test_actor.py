@@ -47,7 +47,6 @@ SETTINGS = GateSettings(
     futility_power=0.1,
     harm_e=10.0,
     missing_retries=RETRIES,
-    fresh_snapshot_after=4,
 )
 
 

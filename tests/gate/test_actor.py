@@ -41,7 +41,6 @@ SETTINGS = GateSettings(
     futility_power=0.1,
     harm_e=10.0,
     missing_retries=2,
-    fresh_snapshot_after=4,
 )
 CLASS = "Counting Problem"
 CURRENT = Skill(task_type=CLASS, text="count")

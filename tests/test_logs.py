@@ -1,0 +1,74 @@
+"""Log lines: JSON in the file, readable on the console, secrets in neither."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import structlog
+
+from actors.logs import configure_logs
+
+
+@pytest.fixture(autouse=True)
+def _restore() -> Iterator[None]:
+    """Logging is global: leave it as it was."""
+    yield
+    structlog.reset_defaults()
+    structlog.contextvars.clear_contextvars()
+
+
+def _lines(path: Path) -> list[dict[str, object]]:
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+def test_every_event_is_a_json_line_with_its_context(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The file has the whole stamp and the run id; the console the time of day."""
+    path = tmp_path / "train.jsonl"
+    file = configure_logs(path, "info", "run-1")
+    with structlog.contextvars.bound_contextvars(**{"epoch": 2, "class": "Counting Problem"}):
+        structlog.get_logger().info("step.done", right=7, note="naïve\nline")
+        structlog.get_logger().debug("too.fine")
+    assert file is not None
+    file.close()
+    (event,) = _lines(path)
+    assert event["event"] == "step.done"
+    assert (event["run_id"], event["epoch"], event["class"]) == ("run-1", 2, "Counting Problem")
+    assert (event["right"], event["note"], event["level"]) == (7, "naïve\nline", "info")
+    console = capsys.readouterr().err
+    assert "step.done" in console
+    assert "run-1" not in console
+
+
+def test_secrets_pass_nowhere(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Keys and credentials in addresses are masked, in the file and on the console."""
+    path = tmp_path / "train.jsonl"
+    file = configure_logs(path, "info", None)
+    structlog.get_logger().info(
+        "llm.open", api_key="sk-very", Authorization="Bearer sk-very", url="redis://me:sk-very@h/0"
+    )
+    assert file is not None
+    file.close()
+    assert "sk-very" not in path.read_text(encoding="utf-8")
+    assert "sk-very" not in capsys.readouterr().err
+
+
+def test_an_exception_is_one_line_in_the_file(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A traceback never breaks the format; the console shows it too."""
+    path = tmp_path / "train.jsonl"
+    file = configure_logs(path, "info", None)
+    try:
+        raise LookupError("gone")
+    except LookupError:
+        structlog.get_logger().exception("actor.crashed")
+    assert file is not None
+    file.close()
+    (event,) = _lines(path)
+    assert "LookupError: gone" in str(event["exception"])
+    assert "LookupError: gone" in capsys.readouterr().err
