@@ -85,7 +85,7 @@ def test_epochs_and_candidates(tmp_path: Path) -> None:
     assert "20/50" in epochs
     assert "30/50" in epochs
     assert "49/50" not in epochs
-    assert candidates.splitlines()[-1].split() == ["all", "3", "2", "1", "1", "0", "0"]
+    assert candidates.strip().splitlines()[-1].split() == ["all", "3", "2", "1", "1", "0", "0"]
 
 
 def test_cost_tells_answers_from_hits_and_failures(tmp_path: Path) -> None:

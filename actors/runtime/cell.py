@@ -279,15 +279,18 @@ class Cell:
         while await self._may_be_born():
             self._number += 1
             incarnation = self._incarnation = self._conceive()
-            await incarnation.run()
-            crash = incarnation.crash
-            fatal = crash is not None and self._is_fatal(crash)
-            self._settle(incarnation, dead=fatal or self._stopping)
-            await incarnation.finish(self._stop_s)
-            self.stop_failure = incarnation.stop_failure
-            self._incarnation = None
-            self._move()
-            self._house.changed()
+            try:
+                await incarnation.run()
+            finally:
+                # Also when the event loop dies and cancels this very task, or an exit passes.
+                crash = incarnation.crash
+                fatal = crash is not None and self._is_fatal(crash)
+                self._settle(incarnation, dead=fatal or self._stopping)
+                await incarnation.finish(self._stop_s)
+                self.stop_failure = incarnation.stop_failure
+                self._incarnation = None
+                self._move()
+                self._house.changed()
             if fatal:
                 return
             if crash is not None:

@@ -134,11 +134,8 @@ class Incarnation:
                         await self._work(tasks)
         except Exception as exc:  # noqa: BLE001  # a task of the actor's own: a crash
             self.crashed(_only(exc), None)
-        except anyio.get_cancelled_exc_class():
-            if self._scope.cancel_called:
-                raise
         if self.crash is None and not self._ending:
-            # A library cancelled on_start or a task of the actor's own, not one of our scopes.
+            # A library cancelled a task of the actor's own, and with it the whole group.
             self.crashed(RuntimeError("a task of the actor was cancelled from within"), None)
 
     async def finish(self, within_s: float) -> None:

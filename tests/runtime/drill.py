@@ -1,7 +1,8 @@
 """A small system in a process of its own, for tests that send it real signals.
 
 ``python -m tests.runtime.drill MODE BACKEND``. It says ``ready`` once work is in hand. Exit
-codes: 0 the work was done, 3 it was cut short, 4 the system gave up.
+codes: 0 the work was done, 3 it was cut short, 4 the system gave up. Modes ``drain``, ``hang``:
+see ``Labourer``; ``crash``, ``exit``: see ``Librarian``.
 """
 
 from __future__ import annotations
@@ -46,7 +47,10 @@ class Labourer(Actor):
 
 
 class Librarian(Actor):
-    """Holds a database connection, whose thread would keep the interpreter alive."""
+    """Holds a database connection, whose thread would keep the interpreter alive.
+
+    ``exit``: a handler wants to leave the interpreter, past every actor. asyncio only.
+    """
 
     async def on_start(self, context: Context) -> None:
         """Open it."""
@@ -63,13 +67,15 @@ class Librarian(Actor):
         async with self.connection.execute("SELECT 1") as cursor:
             await cursor.fetchone()
         say("ready")
+        if request.text == "exit":
+            raise SystemExit(5)
         return Done(text="done", incarnation=1)
 
 
 async def main(mode: str) -> int:
     """Run a system until its work has ended."""
     knobs = settings(max_restarts=1, inject_crash=("a@2", "a@3") if mode == "crash" else ())
-    kind = Librarian if mode == "crash" else Labourer
+    kind = Librarian if mode in ("crash", "exit") else Labourer
     try:
         async with Supervisor(
             [ActorSpec(name="a", factory=lambda peers: kind())], knobs, signals=True

@@ -100,3 +100,14 @@ def test_p18_nothing_keeps_the_process_alive_after_a_crash() -> None:
     assert said[-1].startswith("gave up: a: more than 1 crashes within 60.0 s")
     assert said.count("released") == 2
     assert took_s < 2
+
+
+def test_p18_an_exit_from_within_a_handler_releases_what_is_held() -> None:
+    """The event loop dies and cancels every task by itself; ``on_stop`` still runs."""
+    with drill("exit") as process:
+        begun = time.monotonic()
+        code, said, log = ended(process, 10)
+        took_s = time.monotonic() - begun
+    assert (code, said) == (5, ["released"]), log
+    assert "actor.crashed" not in log
+    assert took_s < 2
