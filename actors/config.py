@@ -18,6 +18,7 @@ from protocol.settings import Config
 __all__ = [
     "ROOT",
     "ConfigError",
+    "agent_of",
     "changed_keys",
     "dump_config",
     "load_config",
@@ -184,6 +185,11 @@ def _cross_checks(config: Config) -> list[str]:
     shares = twin.helpful + twin.useless + twin.harmful + twin.malformed
     if abs(shares - 1.0) > 1e-9:
         problems.append(f"twin: helpful + useless + harmful + malformed is {shares:g}, must be 1")
+    problems += [
+        f"llm.endpoints: {e.name}: credentials in base_url would be stored; use api_key_env"
+        for e in config.llm.endpoints
+        if "@" in e.base_url.partition("://")[2].partition("/")[0]
+    ]
     if config.gate.profile == "audit":
         problems.append("gate.profile: audit is not available yet; use balanced or growth")
     if config.llm.attempt_s > config.llm.total_s:
@@ -221,6 +227,16 @@ def dump_config(config: Config) -> str:
     """The whole effective configuration as YAML; ``load_config`` reads it back equal."""
     plain = msgspec.to_builtins(config)
     return yaml.safe_dump(plain, sort_keys=False, allow_unicode=True, width=100)
+
+
+def agent_of(config: Config) -> str:
+    """Who answers: models, sampling and budgets of the agent, in words that can be compared."""
+    models = sorted({e.model for e in config.llm.endpoints if "search" in e.roles})
+    search = msgspec.to_builtins(config.llm.search)
+    named = [f"model {' or '.join(models)}", *(f"{key} {value}" for key, value in search.items())]
+    agent = config.agent
+    named += [f"max_steps {agent.max_steps}", f"search_k {agent.search_k}"]
+    return ", ".join(named)
 
 
 def subject_of(config: Config) -> dict[str, object]:

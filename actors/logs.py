@@ -11,8 +11,9 @@ import os
 import re
 import sys
 from collections.abc import Mapping, MutableMapping
+from contextlib import suppress
 from pathlib import Path
-from typing import TextIO
+from typing import TextIO, cast
 
 import msgspec
 import structlog
@@ -23,7 +24,15 @@ __all__ = ["configure_logs"]
 _SECRET = re.compile(r"(api_?key|authorization|password|secret|bearer)", re.IGNORECASE)
 _URL_USERINFO = re.compile(r"(?<=://)[^/@\s]+(?=@)")
 _QUIET_ON_CONSOLE = frozenset(
-    {"actor.started", "actor.stopped", "cache.closed", "cache.open", "ledger.open", "runtime.stats"}
+    {
+        "actor.started",
+        "actor.stopped",
+        "cache.closed",
+        "cache.open",
+        "ledger.open",
+        "llm.attempt_failed",
+        "runtime.stats",
+    }
 )
 
 
@@ -37,18 +46,49 @@ def _without_secrets(_: WrappedLogger, __: str, event: EventDict) -> EventDict:
     return event
 
 
+class _Console:
+    """stderr that never raises: a closed pipe must not end a night's run."""
+
+    def write(self, text: str) -> int:
+        """Write, or drop the text."""
+        with suppress(OSError, ValueError):
+            return sys.stderr.write(text)
+        return 0
+
+    def flush(self) -> None:
+        """Flush what can be flushed."""
+        with suppress(OSError, ValueError):
+            sys.stderr.flush()
+
+
 class _JsonLines:
-    """A processor that writes every event to the file, then hands it on."""
+    """A processor that writes every event to the file, then hands it on.
+
+    A full disk loses lines, never the run: the loss is told on the console when it begins, and
+    in the file, with the number of lines, once there is room again.
+    """
 
     def __init__(self, file: TextIO) -> None:
         self._file = file
+        self._lost = 0
         self._traceback = structlog.processors.format_exc_info
 
     def __call__(self, logger: WrappedLogger, name: str, event: EventDict) -> EventDict:
         line: Mapping[str, object] = self._traceback(logger, name, dict(event))
-        self._file.write(msgspec.json.encode(line, enc_hook=repr, order=None).decode() + "\n")
-        self._file.flush()
+        self._put(msgspec.json.encode(line, enc_hook=repr, order=None).decode() + "\n")
         return event
+
+    def _put(self, text: str) -> None:
+        try:
+            if self._lost:
+                self._file.write(f'{{"event":"log.lost","timestamp":"","lines":{self._lost}}}\n')
+            self._file.write(text)
+            self._file.flush()
+            self._lost = 0
+        except OSError as error:
+            if not self._lost:
+                _Console().write(f"the log cannot be written, lines are lost: {error}\n")
+            self._lost += 1
 
 
 def _drop_quiet(_: WrappedLogger, __: str, event: EventDict) -> EventDict:
@@ -60,6 +100,7 @@ def _drop_quiet(_: WrappedLogger, __: str, event: EventDict) -> EventDict:
 def _for_console(_: WrappedLogger, __: str, event: MutableMapping[str, object]) -> EventDict:
     """The console shows the time of day, and no run id: it shows one run. The file keeps both."""
     event.pop("run_id", None)
+    event.pop("workspace", None)
     stamp = event.get("timestamp")
     if isinstance(stamp, str):
         event["timestamp"] = stamp[11:19]
@@ -76,6 +117,9 @@ def configure_logs(path: Path | None, level: str, run_id: str | None) -> TextIO 
     structlog.contextvars.clear_contextvars()
     if run_id is not None:
         structlog.contextvars.bind_contextvars(run_id=run_id)
+    if path is not None:
+        # Runs of the same settings have the same id; the folder tells their logs apart.
+        structlog.contextvars.bind_contextvars(workspace=path.parent.parent.name)
     colours = sys.stderr.isatty() and not os.environ.get("NO_COLOR")
     structlog.configure(
         processors=[
@@ -93,7 +137,7 @@ def configure_logs(path: Path | None, level: str, run_id: str | None) -> TextIO 
             ),
         ],
         wrapper_class=structlog.make_filtering_bound_logger(logging.getLevelName(level.upper())),
-        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+        logger_factory=structlog.PrintLoggerFactory(cast("TextIO", _Console())),
         cache_logger_on_first_use=False,
     )
     return file

@@ -10,6 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from actors.baseline.seed_db import read_predictions
+from actors.config import agent_of
 from actors.dataset.pools import load_frozen
 from actors.dataset.questions import load_questions
 from actors.ledger.reader import Reader, open_reader
@@ -27,22 +28,25 @@ from actors.summary import (
     truth_table,
     where_lines,
 )
-from actors.system import Paths, RunResult
+from actors.system import Paths, RunResult, seed_serves
 from actors.twin.truth import class_accuracy, classify
 from actors.twin.world import load_world
+from actors.workspace.files import read_json
+from actors.workspace.seed import SEED
 from protocol.base import Refused
 from protocol.baseline import SeedOutcomes
 from protocol.dataset import DescribeData, PlanEpoch, Question
 from protocol.gate import GetPower, LadderSize
 from protocol.keys import evaluation_key
 from protocol.ledger import DecisionRow
+from protocol.seed import SeedInfo
 from protocol.settings import Config
 from protocol.trainer import TrainingEnded
 
 __all__ = ["final_report", "preflight_report"]
 
 
-async def preflight_report(system: Supervisor, config: Config) -> str:
+async def preflight_report(system: Supervisor, config: Config, paths: Paths) -> str:
     """What this run can see, before it spends anything: classes, ladders, resolvable gains."""
     data = await system.address("dataset").ask(DescribeData())
     seeded = await system.address("baseline").ask(SeedOutcomes())
@@ -62,7 +66,20 @@ async def preflight_report(system: Supervisor, config: Config) -> str:
         for work in plan.classes
     )
     power = await system.address("gate").ask(GetPower(ladders=ladders))
-    return render([preflight_table(data, plan, power, config.trainer.epochs)])
+    parts: list[Table | Group | Text] = [preflight_table(data, plan, power, config.trainer)]
+    if not seed_serves(config, paths.workspace):
+        parts.append(_foreign_baseline(config, paths))
+    return render(parts)
+
+
+def _foreign_baseline(config: Config, paths: Paths) -> Text:
+    """The seed was made with another agent: its answers serve for the split and nothing else."""
+    info = read_json(paths.workspace / SEED, SeedInfo, "restore it from the seed")
+    return Text(
+        "The seed's baseline was answered by another agent, so it serves for the split only:\n"
+        f"  seed  {info.agent}\n  run   {agent_of(config)}\n"
+        "This run draws every baseline itself. 'wrong' and the gains above are the other agent's."
+    )
 
 
 def final_report(
@@ -77,6 +94,8 @@ def final_report(
     with open_reader(paths.workspace / "run.db") as reader:
         parts.append(epochs_table(reader))
         if config.trainer.run_holdout_eval:
+            if not seed_serves(config, paths.workspace):
+                before = right_by_question(reader, evaluation_key(0, "test", "seed"))
             after = before
             if ended.best_hard != ended.seed_package:
                 key = evaluation_key(ended.epochs, "test", "best_hard")

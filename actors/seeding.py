@@ -13,6 +13,7 @@ from pathlib import Path
 import anyio
 import structlog
 
+from actors.config import agent_of
 from actors.dataset.fingerprint import dataset_fingerprint, question_fingerprint, sha256_hex
 from actors.dataset.pools import encode_pools
 from actors.dataset.questions import load_questions
@@ -111,6 +112,7 @@ async def make_seed(
         skills_dir=out / "skills" / "v1",
         prompts_dir=out / "prompts" / "v1",
         subtitles=subtitles,
+        agent=agent_of(config),
         tool_version=tool_version,
         force=True,
     )

@@ -31,6 +31,7 @@ from protocol.ledger import (
     StepRow,
     Where,
 )
+from protocol.settings import TrainerSettings
 
 __all__ = [
     "Truth",
@@ -45,6 +46,9 @@ __all__ = [
     "truth_table",
     "where_lines",
 ]
+
+_LOOKED = ("core", "endgame", "end")
+"""Reasons of decisions that came to an accept look; the others stopped before, without a p."""
 
 VERDICTS = ("accept", "reject", "undecided", "untestable")
 KINDS = ("helpful", "useless", "harmful")
@@ -73,11 +77,10 @@ def _share(right: int, planned: int) -> str:
     return f"{right}/{planned}  {right / planned:6.1%} [{low:.0%}, {high:.0%}]"
 
 
-def preflight_table(data: DataSummary, plan: EpochPlan, power: PowerTable, epochs: int) -> Group:
-    """Every class with its ladder and the gains that it can see (GATE.md, before spending).
-
-    A gain is the share of the class's units that an edit must win for good.
-    """
+def preflight_table(
+    data: DataSummary, plan: EpochPlan, power: PowerTable, trainer: TrainerSettings
+) -> Group:
+    """Every class with its ladder and the gains that it can see (GATE.md, before spending)."""
     table = _table(
         f"Before spending: {data.n_questions} questions, {data.n_videos} videos, "
         f"baseline {data.baseline_run_id}",
@@ -102,7 +105,8 @@ def preflight_table(data: DataSummary, plan: EpochPlan, power: PowerTable, epoch
             table.add_row(*counts, "", "", "", "", "", "", row.reason)
             continue
         work, seen = works[row.task_type], powers[row.task_type]
-        steps += len(work.batches) * epochs
+        own = len(work.batches[: trainer.max_batches]) * trainer.epochs
+        steps += own
         remark = "in sample" if work.in_sample else ""
         table.add_row(
             *counts,
@@ -111,18 +115,24 @@ def preflight_table(data: DataSummary, plan: EpochPlan, power: PowerTable, epoch
             f"{seen.alpha:g}",
             _gain(seen.gain_50),
             _gain(seen.gain_80),
-            str(len(work.batches) * epochs),
+            str(own),
             remark if seen.testable else "untestable",
         )
-    line = f"at most {steps} gate decisions in {epochs} epochs; pools {data.pools_sha256[:12]}"
-    return Group(table, Text(line))
+    lines = [
+        f"At most {steps} gate decisions in {trainer.epochs} epochs.",
+        "ladder: units (a class's questions in one video) that the gate tests on; wrong: of them",
+        "in the baseline; gain: the share of units that an edit must truly win to be accepted with",
+        "that probability; in sample: too few videos to keep the tested ones from the editor, so",
+        "that only val shows whether an edit generalises; untestable: nothing could be accepted.",
+    ]
+    return Group(table, Text("\n".join(lines)))
 
 
 def _gain(share: float | None) -> str:
     return "out of reach" if share is None else f"+{share:.0%}"
 
 
-def epochs_table(reader: Reader) -> Table:
+def epochs_table(reader: Reader) -> Group:
     """One line per whole epoch, the seed's pass first."""
     table = _table(
         "Epochs (accuracy on val, 95 % interval)",
@@ -132,7 +142,7 @@ def epochs_table(reader: Reader) -> Table:
         "missing",
         "tests",
         "accepted",
-        "false accepts at most",
+        "expected false accepts <=",
     )
     rows = {row.epoch: row for row in reader.rows(EpochRow)}
     for evaluation in sorted(reader.rows(EvaluationRow), key=lambda row: row.epoch):
@@ -150,7 +160,9 @@ def epochs_table(reader: Reader) -> Table:
                 else (str(epoch.tests), str(epoch.accepted), f"{epoch.sum_alpha:.1f}")
             ),
         )
-    return table
+    bound = sum(row.sum_alpha for row in rows.values())
+    line = f"Of all accepted edits of the run, at most {bound:.1f} are expected to change nothing."
+    return Group(table, Text(line))
 
 
 def accuracy_table(
@@ -226,12 +238,15 @@ def truth_table(truths: Sequence[Truth]) -> Group:
             f"{row.evaluated}/{row.n_units}",
             str(row.wins),
             str(row.losses),
-            f"{row.p_gate:.3f}",
+            f"{row.p_gate:.3f}" if row.reason in _LOOKED else "-",
             f"{truth.gain:+.1%}",
             truth.kind,
         )
     known = Text(
-        "The endpoint was the simulator, so the truth is known: gain over the whole class."
+        "The endpoint was the simulator, so the truth is known: the gain over the whole class.\n"
+        "reason: core, endgame, end: decided at a look (p_gate: its p-value); futile_exact,\n"
+        "futile_power: acceptance had become impossible or unlikely; harm: evidence of harm;\n"
+        "guardrail: too many losses on safe questions. W, L: units won and lost to the baseline."
     )
     return Group(table, known, lines)
 
@@ -247,6 +262,7 @@ def calls_table(reader: Reader, restarts: int, seconds: float) -> Table:
         for row in reader.rows(OutcomeRow, Where(column="outcome", value="missing"))
     )
     table = _table("Cost", "", "")
+    table.show_header = False
     table.add_row("model calls answered", str(by_outcome["ok"]))
     table.add_row("answered from the cache", str(cached))
     table.add_row("failed tries", _counts(failed))

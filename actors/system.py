@@ -25,6 +25,7 @@ import msgspec
 
 from actors.baseline.actor import BaselineActor
 from actors.cache.actor import CacheActor
+from actors.config import agent_of
 from actors.dataset.actor import DatasetActor
 from actors.diagnoser.actor import DiagnoserActor
 from actors.evolver.actor import EvolverActor
@@ -59,6 +60,7 @@ __all__ = [
     "answering_specs",
     "read_seed_package",
     "run_system",
+    "seed_serves",
     "specs",
     "uses_twin",
     "with_twin_address",
@@ -83,9 +85,13 @@ class Paths:
 
 @dataclass(frozen=True)
 class RunResult:
-    """How a run of the process ended. ended: None if it was stopped before it could say."""
+    """How a run of the process ended. ended: None if it was stopped before it could say.
+
+    cut_short: a second signal asked for a stop at once.
+    """
 
     ended: TrainingEnded | Refused | None
+    cut_short: bool
     restarts: int
     seconds: float
 
@@ -160,6 +166,7 @@ def specs(config: Config, paths: Paths, listener: socket.socket | None) -> list[
     """Every actor of a training with its peers."""
     seed = config.run.seed
     seed_package = read_seed_package(paths.workspace)
+    serves = seed_serves(config, paths.workspace)
     evolver = config.evolver
     return [
         *answering_specs(config, paths, listener),
@@ -172,6 +179,7 @@ def specs(config: Config, paths: Paths, listener: socket.socket | None) -> list[
                 paths.workspace / "baseline.db",
                 peers("rollout"),
                 peers("ledger"),
+                seed_serves=serves and config.gate.seed_draw,
             ),
             asks=("rollout", "ledger"),
             concurrency=_WIDE,
@@ -195,7 +203,7 @@ def specs(config: Config, paths: Paths, listener: socket.socket | None) -> list[
             concurrency=evolver.concurrency,
         ),
         ActorSpec(name="workspace", factory=lambda _: WorkspaceActor(paths.workspace)),
-        _trainer(config),
+        _trainer(config, serves),
     ]
 
 
@@ -207,6 +215,12 @@ def read_seed_package(folder: Path) -> PackageTexts:
         skills=read_skills(folder / "skills", info.skills_version),
         prompts=read_prompts(folder / "prompts", info.prompts_version),
     )
+
+
+def seed_serves(config: Config, folder: Path) -> bool:
+    """Whether the seed's baseline was answered by this run's own agent."""
+    info = read_json(folder / SEED, SeedInfo, "restore it from the seed")
+    return info.agent == agent_of(config)
 
 
 def _twin(config: Config, paths: Paths, listener: socket.socket) -> ActorSpec:
@@ -224,11 +238,12 @@ def _twin(config: Config, paths: Paths, listener: socket.socket) -> ActorSpec:
     )
 
 
-def _trainer(config: Config) -> ActorSpec:
+def _trainer(config: Config, serves: bool) -> ActorSpec:
     names = TrainerPeers.__dataclass_fields__.keys()
 
     def build(peers: Callable[[str], Address]) -> TrainerActor:
-        return TrainerActor(config, TrainerPeers(**{name: peers(name) for name in names}))
+        addresses = TrainerPeers(**{name: peers(name) for name in names})
+        return TrainerActor(config, addresses, seed_serves=serves)
 
     return ActorSpec(name="trainer", factory=build, asks=tuple(names))
 
@@ -255,22 +270,21 @@ async def run_system(
         listener = stack.enter_context(bind_loopback()) if uses_twin(config) else None
         if listener is not None:
             config = with_twin_address(config, base_url_of(listener))
-        async with Supervisor(
+        system = Supervisor(
             specs(config, paths, listener),
             config.runtime,
             sink=store,
             restored=restored,
             signals=signals,
             stop_s=_TWIN_STOP_S,
-        ) as system:
-            try:
+        )
+        ended: TrainingEnded | Refused | None = None
+        try:
+            async with system:
                 await before(system)
-                ended: TrainingEnded | Refused | None = await system.address("trainer").ask(
-                    Train(), timeout_s=math.inf
-                )
-            except ActorDead:
-                if not system.draining:
-                    raise
-                ended = None
-            restarts = sum(actor.restarts for actor in system.stats())
-    return RunResult(ended, restarts, anyio.current_time() - started)
+                ended = await system.address("trainer").ask(Train(), timeout_s=math.inf)
+        except ActorDead:
+            if not system.draining:
+                raise
+    restarts = sum(actor.restarts for actor in system.stats())
+    return RunResult(ended, system.cut_short, restarts, anyio.current_time() - started)

@@ -7,46 +7,27 @@ a whole workspace.
 from __future__ import annotations
 
 import argparse
-import hashlib
-import os
 import shlex
 import sys
-from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 
 import anyio
-import msgspec
 import structlog
 
-from actors.cache.settings import resolve_cache
 from actors.config import (
     ROOT,
     ConfigError,
-    changed_keys,
-    dump_config,
-    load_config,
-    resolve_path,
-    subject_of,
 )
 from actors.dataset.errors import DataError
-from actors.dataset.pools import load_frozen
-from actors.dataset.questions import load_questions
-from actors.llm.endpoints import resolve_endpoints
+from actors.launch import Launch, fresh, resume
 from actors.logs import configure_logs
 from actors.report import final_report, preflight_report
 from actors.runtime.errors import AskFailed, StartFailed, SystemFailed
 from actors.runtime.supervisor import Supervisor
-from actors.system import Paths, RunResult, run_system, uses_twin
-from actors.workspace.atomic import sweep_tmp, write_atomic
-from actors.workspace.create import init_workspace_from_seed, latest_workspace, next_workspace
+from actors.system import RunResult, run_system, uses_twin
 from actors.workspace.errors import WorkspaceError
-from actors.workspace.lock import WorkspaceLock
-from actors.workspace.manifest import read_manifest
-from actors.workspace.seed import open_seed
 from protocol.base import Refused
-from protocol.settings import Config
 from protocol.trainer import TrainingEnded
 
 __all__ = ["EXIT_CODES", "add_train_parser", "train"]
@@ -59,20 +40,11 @@ exit codes: 0 done (or patience is out), 1 failed, 2 usage or configuration,
 log = structlog.get_logger("train")
 
 
-@dataclass(frozen=True)
-class _Plan:
-    """A run that is ready to start; nothing of it is in doubt any more."""
-
-    config: Config
-    paths: Paths
-    run_id: str
-    resumed: bool
-
-
 def add_train_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Declare ``train`` and its options."""
     parser = commands.add_parser(
         "train",
+        prog="bin/train",
         help="train the documents; without arguments, the embedded demo",
         description=(
             "Trains skill documents: questions are answered by the agent, wrong answers are\n"
@@ -133,181 +105,59 @@ def add_train_parser(commands: argparse._SubParsersAction[argparse.ArgumentParse
 def train(arguments: argparse.Namespace) -> int:
     """Run the command; returns the exit code."""
     try:
-        plan = _resume(arguments) if arguments.resume is not None else _fresh(arguments)
-        lock = WorkspaceLock(plan.paths.workspace)
-        lock.acquire()
-        sweep_tmp(plan.paths.workspace)
+        launch = _launch(arguments)
     except (ConfigError, WorkspaceError, DataError, OSError) as error:
         _say(f"bin/train: {error}")
         return USAGE
     try:
-        return _run(plan)
+        return _run(launch)
     finally:
-        lock.release()
+        launch.lock.release()
 
 
-def _fresh(arguments: argparse.Namespace) -> _Plan:
-    if arguments.accept_change:
-        raise ConfigError(["--accept-change goes with --resume"])
-    config_path: Path = arguments.config or ROOT / "config" / "demo.yaml"
-    config = load_config(config_path, arguments.assignments)
-    config, places = _with_paths(config, config_path)
-    _check_surroundings(config)
-    open_seed(places["seed"])
-    load_frozen(places["seed"], load_questions(places["questions"]))
-    root = _workspaces(config)
-    workspace: Path = (arguments.workspace or next_workspace(root, config.run.name)).resolve()
-    run_id = _run_id(config)
-    init_workspace_from_seed(places["seed"], workspace, run_id)
-    (workspace / "logs").mkdir()
-    write_atomic(workspace / "config.yaml", dump_config(config).encode())
-    return _Plan(config, _paths(workspace, places), run_id, resumed=False)
-
-
-def _resume(arguments: argparse.Namespace) -> _Plan:
-    """The workspace's own configuration, with what was asked to differ, if that may differ."""
+def _launch(arguments: argparse.Namespace) -> Launch:
+    if arguments.resume is None:
+        if arguments.accept_change:
+            raise ConfigError(["--accept-change goes with --resume"])
+        return fresh(arguments.config, arguments.assignments, arguments.workspace)
     if arguments.workspace is not None:
         raise ConfigError(["--workspace is for a fresh run; give the folder to --resume"])
-    workspace = _workspace_to_resume(arguments)
-    stored_path = workspace / "config.yaml"
-    stored = load_config(stored_path)
-    config = load_config(arguments.config or stored_path, arguments.assignments)
-    config, places = _with_paths(config, arguments.config or stored_path)
-    _check_surroundings(config)
-    changed = changed_keys(stored, config)
-    refused = [change for change in changed if change[0] not in arguments.accept_change]
-    if refused:
-        lines = [f"  {key}: {old!r} -> {new!r}" for key, old, new in refused]
-        flags = " ".join(f"--accept-change {key}" for key, _, _ in refused)
-        raise ConfigError(
-            [
-                f"{workspace} was begun with other settings:",
-                *lines,
-                f"Take them back, or accept each of them: {flags}",
-            ]
-        )
-    unknown = sorted(set(arguments.accept_change) - {key for key, _, _ in changed})
-    if unknown:
-        raise ConfigError([f"--accept-change {key}: does not differ" for key in unknown])
-    run_id = read_manifest(workspace).run_id
-    (workspace / "logs").mkdir(exist_ok=True)
-    write_atomic(stored_path, dump_config(config).encode())
-    return _Plan(config, _paths(workspace, places), run_id, resumed=True)
+    named: Path | None = None if arguments.resume == Path() else arguments.resume
+    return resume(arguments.config, arguments.assignments, named, arguments.accept_change)
 
 
-def _workspace_to_resume(arguments: argparse.Namespace) -> Path:
-    if arguments.resume != Path():
-        found: Path | None = arguments.resume
-    else:
-        config = load_config(
-            arguments.config or ROOT / "config" / "demo.yaml", arguments.assignments
-        )
-        found = latest_workspace(_workspaces(config), config.run.name)
-        if found is None:
-            place = _workspaces(config) / f"{config.run.name}-NNN"
-            raise ConfigError([f"--resume: there is no {place}; start one with bin/train"])
-    assert found is not None
-    if not (found / "manifest.json").is_file():
-        raise ConfigError([f"--resume {found}: is no workspace (it has no manifest.json)"])
-    return found.resolve()
-
-
-def _workspaces(config: Config) -> Path:
-    root = Path(config.run.workspaces).expanduser()
-    return root if root.is_absolute() else ROOT / root
-
-
-def _with_paths(config: Config, config_path: Path) -> tuple[Config, dict[str, Path]]:
-    """The configuration with paths that hold from anywhere, and the places themselves."""
-    wanted = {
-        "seed": config.data.seed,
-        "questions": config.data.questions,
-        "trees": config.data.trees,
-    }
-    if uses_twin(config):
-        wanted["world"] = config.twin.world
-    problems: list[str] = []
-    places: dict[str, Path] = {}
-    for name, text in wanted.items():
-        try:
-            places[name] = resolve_path(text, config_path)
-        except ConfigError as error:
-            key = "twin.world" if name == "world" else f"data.{name}"
-            problems += [f"{key}: {problem}" for problem in error.problems]
-    if problems:
-        raise ConfigError(problems)
-    texts = {name: _portable(place) for name, place in places.items()}
-    data = msgspec.structs.replace(
-        config.data, seed=texts["seed"], questions=texts["questions"], trees=texts["trees"]
-    )
-    twin = msgspec.structs.replace(config.twin, world=texts.get("world", config.twin.world))
-    return msgspec.structs.replace(config, data=data, twin=twin), places
-
-
-def _check_surroundings(config: Config) -> None:
-    """What the environment must hold: keys of endpoints, sane cache settings (row P1-1)."""
-    problems = []
-    checks: tuple[Callable[[], object], ...] = (
-        lambda: resolve_endpoints(config.llm.endpoints, os.environ),
-        lambda: resolve_cache(config.cache, os.environ),
-    )
-    for check in checks:
-        try:
-            check()
-        except ValueError as error:
-            problems.append(str(error))
-    if problems:
-        raise ConfigError(problems)
-
-
-def _portable(place: Path) -> str:
-    """Relative inside the checkout, so that it may move; absolute elsewhere."""
-    with suppress(ValueError):
-        return str(place.relative_to(ROOT))
-    return str(place)
-
-
-def _paths(workspace: Path, places: dict[str, Path]) -> Paths:
-    return Paths(
-        workspace=workspace,
-        questions=places["questions"],
-        trees=places["trees"],
-        world=places.get("world"),
-    )
-
-
-def _run_id(config: Config) -> str:
-    """The run's name and the fingerprint of what makes it this run: pace and place do not."""
-    subject = msgspec.json.encode(subject_of(config), order="sorted")
-    return f"{config.run.name}-{hashlib.sha256(subject).hexdigest()[:8]}"
-
-
-def _run(plan: _Plan) -> int:
+def _run(launch: Launch) -> int:
     """Run the system with logs open; print the table; returns the exit code."""
-    workspace = plan.paths.workspace
+    workspace = launch.paths.workspace
     file = configure_logs(
-        workspace / "logs" / "train.jsonl", plan.config.run.log_level, plan.run_id
+        workspace / "logs" / "train.jsonl", launch.config.run.log_level, launch.run_id
     )
     assert file is not None, "a path was given"
-    resume = f"bin/train --resume {shlex.quote(_portable_here(workspace))}"
+    resume = f"{_launcher()} --resume {shlex.quote(_portable_here(workspace))}"
     try:
-        log.info("run.resumed" if plan.resumed else "run.started", workspace=str(workspace))
-        if uses_twin(plan.config):
+        log.info("run.resumed" if launch.resumed else "run.started", folder=str(workspace))
+        for change in launch.accepted:
+            log.warning("config.change_accepted", change=change)
+        if uses_twin(launch.config):
             log.warning("run.simulator", note="the endpoint is a simulator, not a language model")
         try:
-            result = anyio.run(_train, plan)
+            result = anyio.run(_train, launch)
         except (SystemFailed, AskFailed) as error:
             return _failed(error, resume)
-        return _finish(plan, result, resume)
+        except (WorkspaceError, DataError) as error:
+            _say(f"bin/train: {error}")
+            return USAGE
+        return _finish(launch, result, resume)
     finally:
-        file.close()
+        with suppress(OSError):  # a full disk: what could not be written is lost either way
+            file.close()
 
 
-async def _train(plan: _Plan) -> RunResult:
+async def _train(launch: Launch) -> RunResult:
     async def before(system: Supervisor) -> None:
-        _say(await preflight_report(system, plan.config))
+        _say(await preflight_report(system, launch.config, launch.paths))
 
-    return await run_system(plan.config, plan.paths, plan.run_id, before, signals=True)
+    return await run_system(launch.config, launch.paths, launch.run_id, before, signals=True)
 
 
 def _failed(error: SystemFailed | AskFailed, resume: str) -> int:
@@ -319,27 +169,33 @@ def _failed(error: SystemFailed | AskFailed, resume: str) -> int:
     return FAILED
 
 
-def _finish(plan: _Plan, result: RunResult, resume: str) -> int:
+def _finish(launch: Launch, result: RunResult, resume: str) -> int:
     ended = result.ended
     if ended is None:
-        _say(f"Stopped at once; the last checkpoint is whole. Go on with: {resume}")
-        return INTERRUPTED
+        how = "at once" if result.cut_short else "before what was in flight could finish"
+        _say(f"Stopped {how}; the last checkpoint is whole. Go on with: {resume}")
+        return INTERRUPTED if result.cut_short else RESUMABLE
     if isinstance(ended, Refused):
         _say(f"The run cannot go on: {ended.what}")
         for detail in ended.details[:20]:
             _say(f"  {detail}")
         _say(f"What to do: {ended.remedy}\nGo on with: {resume}")
-        return RESUMABLE if "coverage" in ended.what or "missing" in ended.what else FAILED
+        return RESUMABLE if ended.passing else FAILED
     if ended.status == "drained":
         _say(f"Stopped in order after epoch {ended.epochs}. Go on with: {resume}")
         return RESUMABLE
-    sys.stdout.write(_final(plan, ended, result, resume))
+    sys.stdout.write(_final(launch, ended, result, resume))
     sys.stdout.flush()
     return DONE
 
 
-def _final(plan: _Plan, ended: TrainingEnded, result: RunResult, resume: str) -> str:
-    return final_report(plan.config, plan.paths, ended, result, resume)
+def _final(launch: Launch, ended: TrainingEnded, result: RunResult, resume: str) -> str:
+    return final_report(launch.config, launch.paths, ended, result, resume)
+
+
+def _launcher() -> str:
+    """How ``bin/train`` is called from where the user stands."""
+    return "bin/train" if Path.cwd() == ROOT else shlex.quote(str(ROOT / "bin" / "train"))
 
 
 def _portable_here(workspace: Path) -> str:
@@ -350,5 +206,6 @@ def _portable_here(workspace: Path) -> str:
 
 
 def _say(text: str) -> None:
-    sys.stderr.write(text.rstrip("\n") + "\n")
-    sys.stderr.flush()
+    with suppress(OSError, ValueError):  # nobody listens any more: the run matters more
+        sys.stderr.write(text.rstrip("\n") + "\n")
+        sys.stderr.flush()

@@ -73,8 +73,10 @@ class Refused(Message, frozen=True, kw_only=True, tag=True):
     what: one sentence that names the thing at fault.
     remedy: what the operator can do.
     details: one line per problem, all of them.
+    passing: it may pass by itself (an outage), so that trying again later is sensible.
     """
 
     what: str
     remedy: str
     details: tuple[str, ...] = ()
+    passing: bool = False

@@ -24,11 +24,13 @@ class SnapshotReady(Message, frozen=True, kw_only=True, tag=True):
 
     drawn: how many rollouts were run for it now (0: all were there).
     missing: question ids whose draws are incomplete after the retries.
+    outage: what kept draws away that a later try may get, empty if nothing did.
     """
 
     draws: tuple[Draws, ...]
     drawn: int
     missing: tuple[str, ...]
+    outage: str = ""
 
 
 class GetSnapshot(Request[SnapshotReady], frozen=True, kw_only=True, tag=True):

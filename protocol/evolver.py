@@ -71,9 +71,22 @@ class Proposal(Message, frozen=True, kw_only=True, tag=True):
 
 
 class NoProposal(Message, frozen=True, kw_only=True, tag=True):
-    """Nothing to test, and why; never an empty list of edits in disguise."""
+    """Nothing to test, and why; never an empty list of edits in disguise.
 
-    reason: Literal["no_cases", "no_edits", "none_applied", "already_rejected", "editor_failed"]
+    reason: ``editor_failed``: no reply could be read; ``editor_unreachable``: infrastructure kept
+    at least one reply away, so that a proposal would depend on the outage; ``editor_refused``: the
+    endpoint does not take our requests (key, quota, context), which no waiting mends.
+    """
+
+    reason: Literal[
+        "no_cases",
+        "no_edits",
+        "none_applied",
+        "already_rejected",
+        "editor_failed",
+        "editor_unreachable",
+        "editor_refused",
+    ]
     detail: str
     reports: tuple[EditReport, ...]
     editor_calls: int

@@ -108,7 +108,10 @@ class DiagnosisRow(Row, frozen=True, kw_only=True, tag=True):
 
 
 class EditRow(Row, frozen=True, kw_only=True, tag=True):
-    """One proposed edit and its fate. support: a JSON list of question ids."""
+    """One proposed edit and its fate. support: a JSON list of question ids.
+
+    op: an edit's, or ``note`` for an appendix note (position after the edits).
+    """
 
     TABLE: ClassVar[str] = "edits"
     KEY: ClassVar[tuple[str, ...]] = ("run_key", "position")
@@ -157,7 +160,7 @@ class DecisionRow(Row, frozen=True, kw_only=True, tag=True):
 class RejectedRow(Row, frozen=True, kw_only=True, tag=True):
     """The rejected ledger: a candidate that the gate did not take.
 
-    edits: a JSON list of ``Edit``.
+    edits: a JSON list of ``Edit``; notes: a JSON list of the appendix notes beside them.
     """
 
     TABLE: ClassVar[str] = "rejected"
@@ -167,6 +170,7 @@ class RejectedRow(Row, frozen=True, kw_only=True, tag=True):
     task_type: str
     candidate_hash: str
     edits: str
+    notes: str
     verdict: str
     e_value: float
     wins: int

@@ -61,6 +61,11 @@ class Missed(Message, frozen=True, kw_only=True, tag=True):
     kind: str
     detail: str
 
+    @property
+    def lasting(self) -> bool:
+        """Whether no waiting mends it: the operator must do something first."""
+        return self.kind in ("auth", "bad_request", "body", "context", "crash", "quota", "tree")
+
 
 class Rollout(Request[Answered | Missed], frozen=True, kw_only=True, tag=True):
     """Answer a question under given documents, and store outcome and steps under ``run_key``.

@@ -93,7 +93,11 @@ class SplitManifest(SeedFile, frozen=True, kw_only=True, forbid_unknown_fields=T
 
 
 class SeedInfo(SeedFile, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """``seed.json``. subtitles: whether the baseline's video trees had subtitles."""
+    """``seed.json``. subtitles: whether the baseline's video trees had subtitles.
+
+    agent: who answered the baseline (``actors.config.agent_of``). Another agent's answers are no
+    baseline: a run whose agent differs draws its own.
+    """
 
     name: Name
     baseline_run_id: Name
@@ -102,4 +106,5 @@ class SeedInfo(SeedFile, frozen=True, kw_only=True, forbid_unknown_fields=True):
     skills_version: Name
     prompts_version: Name
     subtitles: bool
+    agent: Name
     tool_version: str

@@ -158,7 +158,7 @@ class EvolverSettings(Section, frozen=True, kw_only=True, forbid_unknown_fields=
     edit_budget_end: Positive
     schedule: Literal["constant", "linear", "cosine"]
     max_skill_chars: Positive
-    max_growth: Annotated[float, Meta(gt=0)]
+    max_growth: Annotated[float, Meta(gt=0, le=100)]
     max_notes: Positive
     max_trace_chars: Positive
 
@@ -170,6 +170,7 @@ class GateSettings(Section, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     alpha_small: Annotated[float, Meta(gt=0, lt=1)]
     alpha_large: Annotated[float, Meta(gt=0, lt=1)]
     small_units: Positive
+    seed_draw: bool
     draws_small: Positive
     draws_large: Positive
     ema_decay: Annotated[float, Meta(ge=0, lt=1)]

@@ -21,10 +21,15 @@ class Manifest(Message, frozen=True, kw_only=True, tag=True):
     """``manifest.json``: what is current, and what was best.
 
     epoch: the last epoch that is whole (0: none).
+    *_sha256: what the run was begun with: the settings that decide results, the baseline's bytes,
+    the bytes of every video tree. A resumed run must find them the same.
     """
 
     run_id: str
     seed_name: str
+    settings_sha256: str
+    baseline_sha256: str
+    trees_sha256: str
     current: Package
     best_hard: Package
     best_mixed: Package

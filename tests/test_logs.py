@@ -72,3 +72,29 @@ def test_an_exception_is_one_line_in_the_file(
     (event,) = _lines(path)
     assert "LookupError: gone" in str(event["exception"])
     assert "LookupError: gone" in capsys.readouterr().err
+
+
+def test_a_full_disk_loses_lines_and_says_so(capsys: pytest.CaptureFixture[str]) -> None:
+    """Logging never raises: the loss is told once, the events still reach the console."""
+    file = configure_logs(Path("/dev/full"), "info", None)
+    structlog.get_logger().info("first.event")
+    structlog.get_logger().info("second.event")
+    console = capsys.readouterr().err
+    assert console.count("lines are lost") == 1
+    assert "second.event" in console
+    assert file is not None
+    with pytest.raises(OSError, match="No space"):
+        file.close()
+
+
+def test_a_closed_console_is_no_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """``bin/train 2>&1 | head`` must not end the run."""
+    path = tmp_path / "train.jsonl"
+    file = configure_logs(path, "info", None)
+    with (tmp_path / "gone").open("w") as gone:
+        pass
+    monkeypatch.setattr("sys.stderr", gone)
+    structlog.get_logger().info("still.logged")
+    assert file is not None
+    file.close()
+    assert [event["event"] for event in _lines(path)] == ["still.logged"]

@@ -41,7 +41,8 @@ class BaselineActor(Actor):
     """Owns the snapshots.
 
     seed: the run's. seed_package: the package whose predictions baseline_path holds; its skill
-    and prompts version tell which snapshot may begin with them.
+    and prompts version tell which snapshot may begin with them. seed_serves: they were made by
+    this run's own agent and may serve as a draw.
     """
 
     def __init__(
@@ -52,7 +53,10 @@ class BaselineActor(Actor):
         baseline_path: Path,
         rollout: Address,
         ledger: Address,
+        *,
+        seed_serves: bool,
     ) -> None:
+        self._seed_serves = seed_serves
         self._settings = settings
         self._seed = seed
         self._seed_package = seed_package
@@ -133,12 +137,20 @@ class BaselineActor(Actor):
         kept = storable(key, list(results.values()))
         await self._keep(request.scope, kept)
         draws = assemble(request.units, [*rows, *kept], request.n_draws)
-        return SnapshotReady(draws=draws, drawn=drawn, missing=incomplete(draws, request.n_draws))
+        lost = [reply for _, reply in results.values() if isinstance(reply, Missed)]
+        passing = [f"{reply.kind}: {reply.detail}" for reply in lost if not reply.lasting]
+        return SnapshotReady(
+            draws=draws,
+            drawn=drawn,
+            missing=incomplete(draws, request.n_draws),
+            outage=passing[0] if passing else "",
+        )
 
     def _is_seed(self, key: SnapshotKey) -> bool:
         """Whether this is the skill and the prompts version that made the predictions."""
         return (
-            key.skill_hash == self._seed_package.skill_for(key.task_type).hash
+            self._seed_serves
+            and key.skill_hash == self._seed_package.skill_for(key.task_type).hash
             and key.prompts_version == self._seed_package.prompts.version
         )
 

@@ -15,7 +15,7 @@ from actors.runtime.actor import Actor, handles
 from actors.runtime.address import Address, ask_or
 from prompts.templates import load_templates
 from prompts.trajectory import EmptyTrajectory, read_steps
-from protocol.evolver import Case, NoProposal, Proposal, Propose
+from protocol.evolver import Case, Edit, NoProposal, Proposal, Propose
 from protocol.ledger import EditRow, Record, RejectedRow, Select, TraceRow, Where, rows_of
 from protocol.llm import Chat, ChatAnswer, ChatFailed
 from protocol.settings import EvolverSettings
@@ -58,9 +58,9 @@ class EvolverActor(Actor):
         )
         result = await propose(self._chat, self._template, material)
         for failure in result.failed_calls:
-            _log.warning("editor_call_failed", detail=failure)
+            _log.warning("evolver.call_failed", detail=failure)
         for refused in result.refused_notes:
-            _log.info("note_refused", note=refused.note, why=refused.why)
+            _log.info("evolver.note_refused", note=refused.note, why=refused.why)
         await self._record(request, result.reply)
         return result.reply
 
@@ -86,20 +86,30 @@ class EvolverActor(Actor):
             raise EmptyTrajectory(f"{question_id} in {case.run_key}: {error}") from error
 
     async def _record(self, request: Propose, reply: Proposal | NoProposal) -> None:
+        notes = reply.notes if isinstance(reply, Proposal) else ()
+        edits = [
+            *((r.edit, r.edit.op, r.status, r.detail) for r in reply.reports),
+            *((_as_edit(note), "note", "applied", "appendix") for note in notes),
+        ]
         rows = tuple(
             EditRow(
                 run_key=request.run_key,
                 position=position,
                 task_type=request.skill.task_type,
-                op=report.edit.op,
-                target=report.edit.target,
-                content=report.edit.content,
-                support=msgspec.json.encode(report.edit.support).decode("utf-8"),
-                reason=report.edit.reason,
-                status=report.status,
-                detail=report.detail,
+                op=op,
+                target=edit.target,
+                content=edit.content,
+                support=msgspec.json.encode(edit.support).decode("utf-8"),
+                reason=edit.reason,
+                status=status,
+                detail=detail,
             )
-            for position, report in enumerate(reply.reports)
+            for position, (edit, op, status, detail) in enumerate(edits)
         )
         if rows:
             await self._ledger.ask(Record(scope=request.scope, rows=rows))
+
+
+def _as_edit(note: str) -> Edit:
+    """A note in the columns of an edit."""
+    return Edit(op="append", target="", content=note, support=(), reason="lapse")

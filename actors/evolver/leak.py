@@ -81,5 +81,11 @@ def _quotes(said: str, before: str, passage: str) -> bool:
 
 
 def _quotes_id(text: str, question_id: str) -> bool:
+    """Dashes of every kind are one, and invisible characters none."""
+    text = "".join(
+        "-" if unicodedata.category(c) == "Pd" else c
+        for c in unicodedata.normalize("NFKC", text)
+        if unicodedata.category(c) != "Cf"
+    )
     pattern = rf"(?<![\w-]){re.escape(question_id)}(?![\w-])"
     return re.search(pattern, text, re.IGNORECASE) is not None

@@ -10,7 +10,7 @@ from typing import Literal
 
 import msgspec
 
-from actors.evolver.rejected import edits_of, in_order
+from actors.evolver.rejected import edits_of, in_order, notes_of
 from prompts.question import labelled
 from prompts.templates import Template
 from prompts.trajectory import clip, neutral, render_steps, submission_of
@@ -85,12 +85,14 @@ def editor_prompt(
 
 def render_rejected(rows: Sequence[RejectedRow]) -> str:
     """The latest rejected edits, one a line, with what the gate saw; ``none`` if there are none."""
-    lines = [
-        f"- {edit.op} {_quoted(edit.target)} -> {_quoted(edit.content)} "
-        f"({row.verdict}: {row.wins} won, {row.losses} lost, e-value {row.e_value:.3g})"
-        for row in in_order(rows)
-        for edit in edits_of(row)
-    ]
+    lines = []
+    for row in in_order(rows):
+        seen = f"({row.verdict}: {row.wins} won, {row.losses} lost, e-value {row.e_value:.3g})"
+        lines += [
+            f"- {edit.op} {_quoted(edit.target)} -> {_quoted(edit.content)} {seen}"
+            for edit in edits_of(row)
+        ]
+        lines += [f"- note {_quoted(note)} {seen}" for note in notes_of(row)]
     return "\n".join(lines[-_MAX_REJECTED:]) or "none"
 
 

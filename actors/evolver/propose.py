@@ -7,6 +7,7 @@ an empty list of edits.
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Iterable, Sequence
 from typing import Literal
 
@@ -19,7 +20,7 @@ from actors.evolver.merge import merge_edits
 from actors.evolver.patch import Limits, Refusal, apply_edits, growth_left
 from actors.evolver.prompt import EditorReply, Evidence, editor_prompt
 from actors.evolver.regions import RefusedNote, write_notes
-from actors.evolver.rejected import fingerprint, fingerprints
+from actors.evolver.rejected import fingerprint, fingerprints, folded, rejected_notes
 from prompts.conversation import ChatCall, NotUnderstood, Understood, Unreachable, ask_for
 from prompts.templates import Template
 from prompts.trajectory import submission_of
@@ -30,7 +31,15 @@ from protocol.settings import EvolverSettings
 
 __all__ = ["Material", "Result", "deal", "propose"]
 
-Reason = Literal["no_cases", "no_edits", "none_applied", "already_rejected", "editor_failed"]
+Reason = Literal[
+    "no_cases",
+    "no_edits",
+    "none_applied",
+    "already_rejected",
+    "editor_failed",
+    "editor_unreachable",
+    "editor_refused",
+]
 Asked = Understood[EditorReply] | NotUnderstood | Unreachable
 
 
@@ -96,6 +105,12 @@ async def propose(chat: ChatCall, template: Template, material: Material) -> Res
     batches = deal(material.evidence, material.settings.minibatch)
     asked = await _ask_all(chat, template, material, batches)
     harvest = _collect(batches, asked)
+    away = [outcome.failure for outcome in asked if isinstance(outcome, Unreachable)]
+    outages = [failure for failure in away if failure.kind != "crash"]  # a crash is this chat's own
+    if outages:
+        refused = any(failure.fatal for failure in outages)
+        reason: Reason = "editor_refused" if refused else "editor_unreachable"
+        return _nothing(reason, "; ".join(harvest.failed), harvest)
     if len(harvest.failed) == len(batches):
         return _nothing("editor_failed", "; ".join(harvest.failed), harvest)
     return _build(material, harvest)
@@ -169,6 +184,8 @@ def _build(material: Material, harvest: _Harvest) -> Result:
     def screen(edit: Edit) -> Refusal | None:
         if fingerprint(edit) in before:
             return Refusal("already_rejected", "the gate rejected it before")
+        if any(unicodedata.category(c) in ("Cc", "Cf") and c not in "\n\r\t" for c in edit.content):
+            return Refusal("marker", "it holds control or invisible characters")
         # What a delete takes away cannot give anything away.
         leak = find_leak(edit.content, exposed, skill.text) if edit.op != "delete" else None
         return Refusal("leak", leak) if leak else None
@@ -183,9 +200,10 @@ def _build(material: Material, harvest: _Harvest) -> Result:
             for edit in merge_edits(harvest.unbacked, names)
         ),
     )
+    refused_before = rejected_notes(material.rejected)
     noted = write_notes(
         patched.text,
-        harvest.notes,
+        [note for note in harvest.notes if folded(note) not in refused_before],
         material.settings.max_notes,
         lambda note: find_leak(note, exposed, skill.text),
     )

@@ -12,7 +12,15 @@ import msgspec
 from protocol.evolver import Edit
 from protocol.ledger import RejectedRow
 
-__all__ = ["edits_of", "fingerprint", "fingerprints", "in_order"]
+__all__ = [
+    "edits_of",
+    "fingerprint",
+    "fingerprints",
+    "folded",
+    "in_order",
+    "notes_of",
+    "rejected_notes",
+]
 
 _DIGITS = re.compile(r"(\d+)")
 
@@ -24,7 +32,7 @@ def fingerprint(edit: Edit) -> str:
     """
     target = "" if edit.op == "append" else edit.target
     content = "" if edit.op == "delete" else edit.content
-    key = msgspec.json.encode([edit.op, _folded(target), _folded(content)])
+    key = msgspec.json.encode([edit.op, folded(target), folded(content)])
     return hashlib.sha256(key).hexdigest()
 
 
@@ -38,6 +46,17 @@ def fingerprints(rows: Iterable[RejectedRow]) -> frozenset[str]:
     return frozenset(fingerprint(edit) for row in rows for edit in edits_of(row))
 
 
+def notes_of(row: RejectedRow) -> tuple[str, ...]:
+    """The notes of a rejected candidate. Raises msgspec.DecodeError if the row is damaged."""
+    return msgspec.json.decode(row.notes, type=tuple[str, ...])
+
+
+def rejected_notes(rows: Iterable[RejectedRow]) -> frozenset[str]:
+    """The folded notes of candidates that carried nothing else, and so were rejected for them."""
+    alone = [row for row in rows if not edits_of(row)]
+    return frozenset(folded(note) for row in alone for note in notes_of(row))
+
+
 def in_order(rows: Sequence[RejectedRow]) -> tuple[RejectedRow, ...]:
     """The rows as the run made them: epoch 2 before epoch 10."""
     return tuple(sorted(rows, key=lambda row: _natural(row.run_key)))
@@ -49,5 +68,6 @@ def _natural(key: str) -> tuple[tuple[int, str], ...]:
     )
 
 
-def _folded(text: str) -> str:
+def folded(text: str) -> str:
+    """A text without what does not change its sense: case, white space, final punctuation."""
     return " ".join(unicodedata.normalize("NFKC", text).casefold().split()).rstrip(" .!;")

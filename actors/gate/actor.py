@@ -7,6 +7,7 @@ what infrastructure lost is asked again.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 
 import anyio
@@ -98,15 +99,13 @@ class GateActor(Actor):
         if request.candidate.text == request.current.text:
             decision = self._identical(request)
         else:
-            try:
-                ladder, ordered = await self._ladder(request, epoch)
-            except UncoveredUnit as error:
-                return Refused(
-                    what=f"{request.run_key}: {error}",
-                    remedy="the baseline must answer for every question of the ladder",
-                    details=error.missing,
-                )
-            decision = await self._run(request, epoch, ladder, ordered)
+            built = await self._ladder(request, epoch)
+            if isinstance(built, Refused):
+                return built
+            tried = await self._run(request, epoch, *built)
+            if isinstance(tried, Refused):
+                return tried
+            decision = tried
         await self._ledger.ask(
             Record(scope=request.scope, rows=(_row(request, epoch, step, decision),))
         )
@@ -159,8 +158,12 @@ class GateActor(Actor):
 
     async def _ladder(
         self, request: Trial, epoch: int
-    ) -> tuple[tuple[LadderUnit, ...], tuple[Unit, ...]]:
-        """The ordered ladder with its baseline. Raises UncoveredUnit."""
+    ) -> tuple[tuple[LadderUnit, ...], tuple[Unit, ...]] | Refused:
+        """The ordered ladder with its baseline.
+
+        Refused: a unit is not covered (row fail-loud), or an outage kept draws away; those that
+        were made are stored, and a later try goes on from them.
+        """
         ema = lookup(self._state.units)
         ordered = blind_order(request.units, self._seed, epoch, ema)
         snapshot = await self._baseline.ask(
@@ -172,7 +175,22 @@ class GateActor(Actor):
                 n_draws=self._draws(len(request.units)),
             )
         )
-        return build_ladder(ordered, snapshot.draws, ema), ordered
+        if snapshot.outage:
+            count = len(snapshot.missing)
+            return Refused(
+                what=f"{request.run_key}: the baseline of {count} questions is missing",
+                remedy="mend what the reason names, then resume",
+                details=(snapshot.outage,),
+                passing=True,
+            )
+        try:
+            return build_ladder(ordered, snapshot.draws, ema), ordered
+        except UncoveredUnit as error:
+            return Refused(
+                what=f"{request.run_key}: {error}",
+                remedy="the baseline must answer for every question of the ladder",
+                details=error.missing,
+            )
 
     async def _run(
         self,
@@ -180,7 +198,12 @@ class GateActor(Actor):
         epoch: int,
         ladder: Sequence[LadderUnit],
         ordered: Sequence[Unit],
-    ) -> Decision:
+    ) -> Decision | Refused:
+        """Block after block. Refused: an outage leaves too much missing to decide (P1-4).
+
+        What was answered is in the cache, so that the trial goes on from there when it is asked
+        again; what no waiting mends (a broken tree) makes the verdict ``undecided`` instead.
+        """
         alpha = self._alpha(len(ladder))
         rules = Rules(
             alpha=alpha,
@@ -190,39 +213,45 @@ class GateActor(Actor):
         )
         blocks: list[tuple[Answers, ...]] = []
         rollouts = 0
+        lost: list[Missed] = []
         ends = (0, *block_ends(len(ladder)))
         standing = decide(ladder, blocks, rules)
         while standing is None:
             index = len(blocks)
             units = ordered[ends[index] : ends[index + 1]]
-            answers, spent = await self._block(request, epoch, index, units)
+            answers, spent, missed = await self._block(request, epoch, index, units)
             blocks.append(answers)
             rollouts += spent
+            lost += missed
             standing = decide(ladder, blocks, rules)
+        if standing.verdict == "undecided" and not all(missed.lasting for missed in lost):
+            return _outage(request, lost)
         return _decision(request, standing, alpha, len(ladder), rollouts)
 
     async def _block(
         self, request: Trial, epoch: int, index: int, units: Sequence[Unit]
-    ) -> tuple[tuple[Answers, ...], int]:
+    ) -> tuple[tuple[Answers, ...], int, list[Missed]]:
         """The candidate on a block, all questions side by side; the missing again.
 
-        Returns the answers and how many rollouts were asked.
+        Returns the answers, how many rollouts were asked, and what stayed missing.
         """
         salt = candidate_salt(self._seed, epoch, units[0].task_type, index, request.candidate.hash)
         right: dict[str, bool] = {}
         wanted = [question for unit in units for question in unit.questions]
         spent = 0
+        missed: list[Missed] = []
         for _ in range(1 + self._settings.missing_retries):
             replies = await self._answer(request, f"{request.run_key}/gate/b{index}", salt, wanted)
             spent += len(replies)
             right |= {r.question_id: r.right for r in replies if isinstance(r, Answered)}
+            missed = [reply for reply in replies if isinstance(reply, Missed)]
             wanted = [question for question in wanted if question.question_id not in right]
             if not wanted:
                 break
         answers = tuple(
             tuple(right.get(question.question_id) for question in unit.questions) for unit in units
         )
-        return answers, spent
+        return answers, spent, missed
 
     async def _answer(
         self, request: Trial, run_key: str, salt: str, questions: Sequence[Question]
@@ -270,6 +299,16 @@ class GateActor(Actor):
         )
         n_units = len(request.units)
         return _decision(request, nothing, self._alpha(n_units), n_units, 0)
+
+
+def _outage(request: Trial, lost: Sequence[Missed]) -> Refused:
+    reasons = Counter((missed.kind, missed.detail) for missed in lost)
+    return Refused(
+        what=f"{request.run_key}: {len(lost)} questions of the ladder stayed missing",
+        remedy="mend what the reasons name, then resume; what was answered is in the cache",
+        details=tuple(f"{n} x {kind}: {text}" for (kind, text), n in reasons.most_common(5)),
+        passing=True,
+    )
 
 
 def _decision(

@@ -163,6 +163,17 @@ class LlmActor(Actor):
             completion_tokens=attempt.usage.completion_tokens,
         )
         await self._ledger.ask(Record(rows=(row,)))
+        if attempt.outcome not in ("ok", "cached"):
+            assert self._log is not None, "handlers run only after on_start"
+            self._log.info(
+                "llm.attempt_failed",
+                call=call.key[:12],
+                attempt=number,
+                endpoint=attempt.endpoint,
+                kind=attempt.outcome,
+                detail=attempt.detail,
+                seconds=round(attempt.seconds, 3),
+            )
 
     def _warn(self, event: str, call: PlannedCall, error: AskFailed) -> None:
         assert self._log is not None, "handlers run only after on_start"

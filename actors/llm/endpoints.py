@@ -10,6 +10,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
 import anyio
+import structlog
 
 from actors.llm.breaker import Breaker, Lease
 from actors.llm.classify import Verdict
@@ -17,6 +18,8 @@ from protocol.llm import Role
 from protocol.settings import Endpoint
 
 __all__ = ["EndpointPool", "ResolvedEndpoint", "Slot", "resolve_endpoints"]
+
+log = structlog.get_logger("llm")
 
 
 @dataclass(frozen=True)
@@ -47,6 +50,11 @@ def resolve_endpoints(
                     f"environment variable {endpoint.api_key_env} is not set; "
                     f"endpoint {endpoint.name!r} takes its key from it"
                 )
+            if not (api_key.isascii() and api_key.isprintable() and " " not in api_key):
+                raise ValueError(
+                    f"environment variable {endpoint.api_key_env} holds characters that no key "
+                    f"has (a line break or blank?); endpoint {endpoint.name!r} needs it"
+                )
         resolved.append(
             ResolvedEndpoint(
                 name=endpoint.name,
@@ -60,11 +68,15 @@ def resolve_endpoints(
 
 
 class Slot:
-    """Leave to send one request. ``verdict`` stays neutral unless the sender sets it."""
+    """Leave to send one request. ``verdict`` stays neutral unless the sender sets it.
+
+    detail: what went wrong, for the log line when the breaker opens.
+    """
 
     def __init__(self, lease: Lease) -> None:
         self.lease = lease
         self.verdict: Verdict = "neutral"
+        self.detail = ""
 
 
 class _State:
@@ -160,7 +172,20 @@ class EndpointPool:
                     yield slot
                 finally:
                     if state.breaker.record(lease, slot.verdict, self._clock()):
+                        self._tell(endpoint, state.breaker, slot.detail)
                         self._changed.set()
                         self._changed = anyio.Event()
         finally:
             state.in_flight -= 1
+
+    def _tell(self, endpoint: ResolvedEndpoint, breaker: Breaker, detail: str) -> None:
+        """One line per change of state: what the operator needs to know of an outage."""
+        if breaker.state == "open":
+            log.warning(
+                "llm.breaker_open",
+                endpoint=endpoint.name,
+                last_error=detail,
+                retry_in_s=round(breaker.retry_in(self._clock()), 1),
+            )
+        elif breaker.state == "closed":
+            log.info("llm.breaker_closed", endpoint=endpoint.name)

@@ -162,6 +162,7 @@ class _Climb:
             result = exchange.result
             failure = result if isinstance(result, Failure) else None
             slot.verdict = verdict_of(failure)
+            slot.detail = "" if failure is None else f"{failure.kind}: {failure.detail}"
         attempt = Attempt(
             endpoint=endpoint.name,
             outcome="ok" if failure is None else failure.kind,

@@ -1,11 +1,13 @@
 """What becomes of the messages that a dead incarnation had in hand.
 
-| message | in hand at the crash | only beside it | the actor is dead |
+| message | it caused the crash | only beside it | the actor is dead |
 | --- | --- | --- | --- |
 | not idempotent | ActorCrashed | ActorCrashed | ActorDead (the culprit: ActorCrashed) |
 | idempotent | handed back once, then PoisonMessage | handed back, not counted | the same |
 
-A message that nobody waits for any more is dropped.
+A crash is caused by the message in hand and by those that it was asked for. The latter matters
+with ``rest_for_one``: an asker that is restarted with the actor it crashed would otherwise ask
+the same again, for ever. A message that nobody waits for any more is dropped.
 """
 
 from __future__ import annotations
@@ -16,7 +18,6 @@ import structlog
 
 from actors.runtime.envelope import Envelope
 from actors.runtime.errors import ActorCrashed, ActorDead, PoisonMessage
-from actors.runtime.incarnation import Crash
 
 __all__ = ["settle"]
 
@@ -24,22 +25,29 @@ log = structlog.stdlib.get_logger("actors.runtime")
 
 
 def settle(
-    actor: str, in_hand: Iterable[Envelope], crash: Crash | None, *, dead: bool
+    actor: str,
+    in_hand: Iterable[Envelope],
+    culprits: frozenset[Envelope],
+    *,
+    why: str,
+    dead: bool,
 ) -> list[Envelope]:
     """Answer what must not run again; what may is returned, in its old order.
 
-    crash: None when the incarnation was ended with another actor's restart, or stopped.
-    dead: no other incarnation follows.
+    culprits: the messages that caused the crash; other actors' among them do not matter.
+    why: for those who are told. dead: no other incarnation follows.
     """
     handed_back: list[Envelope] = []
     for envelope in in_hand:
-        culprit = crash is not None and envelope is crash.envelope
+        culprit = envelope in culprits
         if envelope.unwanted:
             continue
         if dead and not culprit:
             envelope.fail(ActorDead(actor, "the actor has stopped"))
         elif dead or not envelope.idempotent:
-            _lose(actor, envelope, crash)
+            if envelope.reply is None:
+                log.warning("actor.event_lost", actor=actor, request=envelope.kind, why=why)
+            envelope.fail(ActorCrashed(actor, f"{envelope.kind}: {why}"))
         elif culprit and envelope.crashes:
             log.error("actor.poison", actor=actor, request=envelope.kind)
             envelope.fail(PoisonMessage(actor, f"{envelope.kind} crashed two incarnations"))
@@ -50,10 +58,3 @@ def settle(
                 "actor.redelivered", actor=actor, request=envelope.kind, crashes=envelope.crashes
             )
     return handed_back
-
-
-def _lose(actor: str, envelope: Envelope, crash: Crash | None) -> None:
-    why = "the actor was restarted" if crash is None else f"crashed: {crash.cause!r}"
-    if envelope.reply is None:
-        log.warning("actor.event_lost", actor=actor, request=envelope.kind, why=why)
-    envelope.fail(ActorCrashed(actor, f"{envelope.kind}: {why}"))

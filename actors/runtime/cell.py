@@ -53,7 +53,7 @@ class House(Home, Protocol):
         """The restart budget of a cell is spent."""
         ...
 
-    async def hold_later(self, cell: Cell) -> None:
+    async def hold_later(self, cell: Cell, culprits: frozenset[Envelope]) -> None:
         """End every actor started after this one and keep them down (rest_for_one)."""
         ...
 
@@ -91,6 +91,7 @@ class Cell:
         self._ever_up = False
         self._stopping = False
         self._held_by: set[str] = set()
+        self._culprits: frozenset[Envelope] = frozenset()
         self._moved = anyio.Event()
         self._snapshots: list[Snapshot] = []
 
@@ -219,9 +220,13 @@ class Cell:
         self._post(snapshot)
         return snapshot
 
-    async def hold(self, by: str) -> None:
-        """End the incarnation, if there is one, and wait; no other is born until ``release``."""
+    async def hold(self, by: str, culprits: frozenset[Envelope]) -> None:
+        """End the incarnation, if there is one, and wait; no other is born until ``release``.
+
+        culprits: the messages that crashed ``by``; one of them may be in hand here.
+        """
         self._held_by.add(by)
+        self._culprits |= culprits
         while self._incarnation is not None:
             self._incarnation.end()
             await self._moved.wait()
@@ -294,7 +299,7 @@ class Cell:
             if fatal:
                 return
             if crash is not None:
-                await self._recover()
+                await self._recover(crash)
 
     async def _may_be_born(self) -> bool:
         while self._held_by and not self._stopping:
@@ -341,12 +346,12 @@ class Cell:
         self._house.gave_up(self, crash.cause)
         return True
 
-    async def _recover(self) -> None:
+    async def _recover(self, crash: Crash) -> None:
         """Between a crash and the next birth."""
         if self._stopping:
             return
         if self.spec.strategy == "rest_for_one":
-            await self._house.hold_later(self)
+            await self._house.hold_later(self, crash.culprits)
         self.tally.restarts += 1
         pause = pause_s(
             self.name,
@@ -362,7 +367,11 @@ class Cell:
 
     def _settle(self, incarnation: Incarnation, *, dead: bool) -> None:
         """Leave nothing in the hands of an incarnation that has ended."""
-        handed_back = settle(self.name, incarnation.in_flight, incarnation.crash, dead=dead)
+        crash = incarnation.crash
+        culprits = self._culprits if crash is None else self._culprits | crash.culprits
+        why = "the actor was restarted" if crash is None else f"crashed: {crash.cause!r}"
+        handed_back = settle(self.name, incarnation.in_flight, culprits, why=why, dead=dead)
+        self._culprits = frozenset()
         incarnation.in_flight.clear()
         self.tally.redelivered += len(handed_back)
         self.mailbox.put_back(handed_back)

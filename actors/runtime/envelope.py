@@ -26,10 +26,12 @@ class Lineage(NamedTuple):
 
     chain: the actors that wait for it, outermost first, itself last.
     deadline: of the ask it serves, on the event loop's clock.
+    serving: the message in hand; None in ``on_start`` and outside.
     """
 
     chain: tuple[str, ...] = ()
     deadline: float = math.inf
+    serving: Envelope | None = None
 
 
 _NOBODY = Lineage()
@@ -96,7 +98,8 @@ class Envelope:
     chain: the actors that wait for the reply, outermost first.
     deadline: event loop time; inf for an event.
     reply: None for an event.
-    crashes: incarnations that this very message has crashed.
+    parent: the message whose handler asked; None: from outside, or an event.
+    crashes: incarnations that this message has crashed, itself or through what it asked.
     sent_at: event loop time of the ask or tell; what the age of a message is counted from.
     """
 
@@ -106,6 +109,7 @@ class Envelope:
         "crashes",
         "deadline",
         "message",
+        "parent",
         "reply",
         "sender",
         "sent_at",
@@ -120,6 +124,7 @@ class Envelope:
         chain: tuple[str, ...] = (),
         deadline: float = math.inf,
         reply: Reply[object] | None = None,
+        parent: Envelope | None = None,
     ) -> None:
         self.message = message
         self.sender = sender
@@ -127,6 +132,7 @@ class Envelope:
         self.chain = chain
         self.deadline = deadline
         self.reply = reply
+        self.parent = parent
         self.crashes = 0
         self._running: anyio.CancelScope | None = None
 
@@ -147,6 +153,15 @@ class Envelope:
     def unwanted(self) -> bool:
         """Nobody waits any more: the ask was answered, cancelled or timed out."""
         return self.reply is not None and self.reply.settled
+
+    def with_askers(self) -> frozenset[Envelope]:
+        """This message and those that it was asked for, up to the outermost."""
+        found = []
+        envelope: Envelope | None = self
+        while envelope is not None:
+            found.append(envelope)
+            envelope = envelope.parent
+        return frozenset(found)
 
     def run(self) -> anyio.CancelScope:
         """The scope that the handler must run in: it ends at the deadline, or by ``withdraw``."""

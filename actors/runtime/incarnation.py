@@ -34,6 +34,11 @@ class Crash(NamedTuple):
     cause: Exception
     envelope: Envelope | None
 
+    @property
+    def culprits(self) -> frozenset[Envelope]:
+        """The message in hand and those that it was asked for."""
+        return frozenset() if self.envelope is None else self.envelope.with_askers()
+
 
 class Home(Protocol):
     """What an incarnation needs of the system around it."""
@@ -199,7 +204,7 @@ class Incarnation:
     async def _handle(self, envelope: Envelope, tasks: TaskGroup) -> None:
         begun = self.in_flight[envelope]
         # This task has its own copy of the context: nothing set here leaks.
-        LINEAGE.set(Lineage((*envelope.chain, self.name), envelope.deadline))
+        LINEAGE.set(Lineage((*envelope.chain, self.name), envelope.deadline, envelope))
         structlog.contextvars.bind_contextvars(**dict(envelope.message.scope.fields()))
         try:
             await self._answer(envelope)

@@ -86,6 +86,7 @@ class Ref:
             chain=lineage.chain,
             deadline=min(now + within_s, lineage.deadline),
             reply=reply,
+            parent=lineage.serving,
         )
         self._target.opened(envelope)
         try:

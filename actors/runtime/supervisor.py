@@ -24,6 +24,7 @@ from actors.runtime.address import Address
 from actors.runtime.cell import Cell
 from actors.runtime.checkpoint import Checkpoints, CheckpointSink
 from actors.runtime.control import Pong
+from actors.runtime.envelope import Envelope
 from actors.runtime.errors import (
     ActorDead,
     AskFailed,
@@ -86,6 +87,7 @@ class Supervisor:
         self._started: list[Cell] = []
         self._draining = False
         self._stop_now = False
+        self._asked_twice = False
         self._fatal: SystemFailed | None = None
         self._running: AbstractAsyncContextManager[None] | None = None
 
@@ -183,6 +185,11 @@ class Supervisor:
         return self._draining
 
     @property
+    def cut_short(self) -> bool:
+        """A second stop was asked for, so that nothing was waited for."""
+        return self._asked_twice
+
+    @property
     def pending_asks(self) -> int:
         """Asks that have not ended, all actors together."""
         return sum(cell.pending_asks for cell in self._cells.values())
@@ -207,7 +214,7 @@ class Supervisor:
     def request_stop(self, reason: str) -> None:
         """The first time: drain. The second: stop at once. Returns immediately."""
         if self._draining:
-            self._stop_now = True
+            self._stop_now = self._asked_twice = True
         self._drain(reason)
 
     async def wait_stopped(self) -> None:
@@ -245,10 +252,10 @@ class Supervisor:
         self._stop_now = True
         self._drain(f"{cell.name} gave up")
 
-    async def hold_later(self, cell: Cell) -> None:
+    async def hold_later(self, cell: Cell, culprits: frozenset[Envelope]) -> None:
         """Take down, last started first, what was started after ``cell``."""
         for later in reversed(self._after(cell)):
-            await later.hold(cell.name)
+            await later.hold(cell.name, culprits)
 
     def release_later(self, cell: Cell) -> None:
         """Let them come up again."""

@@ -16,6 +16,7 @@ from actors.trainer.state import TrainerState, after_epoch
 from protocol.base import Refused, Scope
 from protocol.documents import Package, PackageTexts, Skill
 from protocol.gate import RefreshLadder
+from protocol.keys import evaluation_key
 from protocol.ledger import (
     DecisionRow,
     EpochRow,
@@ -49,9 +50,14 @@ class TrainerPeers:
 
 
 class TrainerActor(Actor):
-    """Runs ``Train`` from wherever the checkpoint and the ledger stand."""
+    """Runs ``Train`` from wherever the checkpoint and the ledger stand.
 
-    def __init__(self, config: Config, addresses: TrainerPeers) -> None:
+    seed_serves: the seed's predictions are this agent's own, so that they stand for the seed
+    package on test; else it is evaluated there.
+    """
+
+    def __init__(self, config: Config, addresses: TrainerPeers, *, seed_serves: bool) -> None:
+        self._seed_serves = seed_serves
         self._config = config
         self._addresses = addresses
         self._state: TrainerState | None = None
@@ -129,20 +135,36 @@ class TrainerActor(Actor):
         return row if isinstance(row, Refused) else state
 
     async def _roll_forward(self, state: TrainerState) -> Refused | None:
-        """The file comes before the row, so the row may lack the last epoch: write it.
+        """Bring checkpoint and ledger to the same epoch, or refuse.
 
-        Refused if they are further apart: then one of them was replaced by hand.
+        The file comes before the row, so the row may lack the last epoch: it is written. The file
+        may be one behind when the previous checkpoint, made in the middle of that boundary, had
+        to be used: then the boundary is done again, all its rows are there. Anything else means
+        that one of the two was replaced by hand.
         """
-        found = await self._peers.ledger.ask(Select(table="epochs"))
-        last = max((row.epoch for row in rows_of(EpochRow, found)), default=0)
-        if state.epoch not in (last, last + 1):
-            return Refused(
-                what=f"checkpoint.json is at epoch {state.epoch}, run.db at epoch {last}",
-                remedy="restore the file that belongs to the other, or start a fresh workspace",
-            )
-        if state.epoch == last + 1:
+        rows = rows_of(EpochRow, await self._peers.ledger.ask(Select(table="epochs")))
+        last = max((row.epoch for row in rows), default=0)
+        behind = state.epoch == last - 1 and state.observed_epoch == last
+        if state.epoch == last or behind:
+            return None
+        if state.epoch == last + 1 and await self._evaluated(state.epoch):
             await self._close_epoch(state)
-        return None
+            return None
+        return Refused(
+            what=f"checkpoint.json is at epoch {state.epoch}, run.db at epoch {last}",
+            remedy=(
+                "restore the file that belongs to the other (checkpoint.json.prev is the "
+                "checkpoint before the last), or start a fresh workspace"
+            ),
+        )
+
+    async def _evaluated(self, epoch: int) -> bool:
+        """Whether the ledger holds that epoch's final pass: a fresh or foreign one does not."""
+        run_key = evaluation_key(epoch, "val", "final")
+        found = await self._peers.ledger.ask(
+            Select(table="evaluations", where=(Where(column="run_key", value=run_key),))
+        )
+        return bool(rows_of(EvaluationRow, found))
 
     async def _epoch(self, state: TrainerState) -> TrainerState | Drained | Refused:
         epoch = state.epoch + 1
@@ -254,12 +276,17 @@ class TrainerActor(Actor):
     async def _end(
         self, state: TrainerState, status: Literal["done", "early_stop"]
     ) -> TrainingEnded | Refused:
-        """The holdout: the best package once on test; the seed's own predictions stand for it."""
-        if self._config.trainer.run_holdout_eval and state.best_hard != state.seed_package:
-            texts = await self._open(state.best_hard)
+        """The holdout: the seed package (unless its predictions serve) and the best, once each."""
+        passes: list[tuple[Package, int, str]] = []
+        if self._config.trainer.run_holdout_eval:
+            passes += [] if self._seed_serves else [(state.seed_package, 0, "seed")]
+            if state.best_hard != state.seed_package:
+                passes.append((state.best_hard, state.epoch, "best_hard"))
+        for package, epoch, kind in passes:
+            texts = await self._open(package)
             if isinstance(texts, Refused):
                 return texts
-            row = await self._evaluate(texts, epoch=state.epoch, pool="test", kind="best_hard")
+            row = await self._evaluate(texts, epoch=epoch, pool="test", kind=kind)
             if isinstance(row, Refused):
                 return row
         await self._peers.ledger.ask(Flush())

@@ -122,6 +122,7 @@ async def _run_class(
                     config.trainer.epochs * n_steps,
                 ),
                 max_degraded_share=config.diagnoser.max_degraded_share,
+                min_coverage=config.trainer.min_coverage,
             ),
         )
         if isinstance(ended, Refused):

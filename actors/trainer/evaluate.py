@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
+
 import structlog
 
 from actors.trainer.passes import jobs_for, run_jobs
 from actors.trainer.peers import Peers
-from actors.trainer.score import score, wilson
+from actors.trainer.score import Score, score, wilson
 from protocol.base import Refused, Scope
 from protocol.dataset import GetPool
 from protocol.documents import PackageTexts
@@ -19,10 +22,13 @@ from protocol.ledger import (
     Where,
     rows_of,
 )
+from protocol.rollout import Answered, Missed
 
-__all__ = ["evaluate"]
+__all__ = ["evaluate", "outage"]
 
 log = structlog.get_logger("trainer")
+
+_UNREADABLE_SHARE = 0.2
 
 
 async def evaluate(
@@ -53,27 +59,29 @@ async def evaluate(
     await peers.ledger.ask(DeleteRun(scope=scope, run_key=run_key))
     questions = (await peers.dataset.ask(GetPool(scope=scope, pool=pool))).questions
     jobs = jobs_for(questions, texts, run_key, epoch_salt(seed, epoch), scope)
-    counted = score(await run_jobs(peers.roll, jobs))
+    results = await run_jobs(peers.roll, jobs)
+    counted = score(results)
+    usable = counted.planned > 0 and counted.coverage >= min_coverage
     low, high = wilson(counted.right, counted.planned)
     log.info(
-        "evaluation.done",
+        "evaluation.done" if usable else "evaluation.unusable",
         pool=pool,
         kind=kind,
         package=str(texts.package),
         right=counted.right,
         planned=counted.planned,
         missing=counted.missing,
-        accuracy=round(counted.hard, 4),
-        interval=[round(low, 4), round(high, 4)],
+        accuracy=round(counted.hard, 4) if usable else None,
+        interval=[round(low, 4), round(high, 4)] if usable else None,
     )
-    if counted.coverage < min_coverage:
+    _warn_of_unreadable(run_key, results)
+    if counted.planned == 0:
         return Refused(
-            what=(
-                f"{run_key}: only {counted.coverage:.1%} of {counted.planned} questions were "
-                f"answered, {counted.missing} are missing"
-            ),
-            remedy="look at the endpoints (run.db, table attempts), then resume; nothing is lost",
+            what=f"{run_key}: the pool {pool} has no question that counts",
+            remedy="look at the pre-flight table; split with more videos in this pool",
         )
+    if not usable:
+        return outage(run_key, counted, results)
     row = EvaluationRow(
         run_key=run_key,
         epoch=epoch,
@@ -89,3 +97,35 @@ async def evaluate(
     )
     await peers.ledger.ask(Record(scope=scope, rows=(row,)))
     return row
+
+
+def outage(run_key: str, counted: Score, results: Sequence[Answered | Missed]) -> Refused:
+    """Why the pass does not count, by what the endpoint or the disk said."""
+    missed = [result for result in results if isinstance(result, Missed)]
+    reasons = Counter((result.kind, result.detail) for result in missed)
+    return Refused(
+        what=(
+            f"{run_key}: only {counted.coverage:.1%} of {counted.planned} questions were "
+            f"answered, {counted.missing} are missing"
+        ),
+        remedy="mend what the reasons name, then resume; nothing is lost, nothing was scored",
+        details=tuple(
+            f"{count} x {kind}: {detail}" for (kind, detail), count in reasons.most_common(5)
+        ),
+        passing=not any(result.lasting for result in missed),
+    )
+
+
+def _warn_of_unreadable(run_key: str, results: Sequence[Answered | Missed]) -> None:
+    """Replies that cannot be read are wrong answers, but they are no sign of a bad skill."""
+    unreadable = sum(
+        result.stop == "parse_error" for result in results if isinstance(result, Answered)
+    )
+    if unreadable > _UNREADABLE_SHARE * len(results):
+        log.warning(
+            "pass.unreadable",
+            run_key=run_key,
+            rollouts=unreadable,
+            of=len(results),
+            remedy="the model does not keep to the reply format: see run.db, traces.raw",
+        )

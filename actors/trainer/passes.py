@@ -70,6 +70,7 @@ async def run_jobs(
                 answered=len(answered),
                 planned=len(jobs),
                 right=sum(result.right for result in answered),
+                missing=sum(isinstance(result, Missed) for result in results),
             )
 
     todo = list(range(len(jobs)))

@@ -9,6 +9,7 @@ import anyio
 import msgspec
 import structlog
 
+from actors.trainer.evaluate import outage
 from actors.trainer.passes import jobs_for, run_jobs
 from actors.trainer.peers import Peers
 from actors.trainer.score import Score, score
@@ -28,6 +29,7 @@ log = structlog.get_logger("trainer")
 
 # One odd reply to the only wrong answer of a step is no sign that the judge is out of order.
 _FEWEST_DIAGNOSES = 2
+_EDITOR_AWAY = ("editor_unreachable", "editor_refused")
 
 
 @dataclass(frozen=True)
@@ -45,6 +47,7 @@ class StepPlan:
     texts: PackageTexts
     edit_budget: int
     max_degraded_share: float
+    min_coverage: float
 
     @property
     def key(self) -> str:
@@ -79,6 +82,8 @@ async def run_step(peers: Peers, plan: StepPlan) -> StepDone | Refused:
     await peers.ledger.ask(DeleteRun(scope=plan.scope, run_key=plan.key))
     results = await _forward(peers, plan)
     counted = score(results)
+    if counted.missing > max(1, (1.0 - plan.min_coverage) * counted.planned):
+        return outage(f"{plan.key}/rollout", counted, results)
     diagnoses = await _backward(peers, plan, results)
     if isinstance(diagnoses, Refused):
         return diagnoses
@@ -90,6 +95,7 @@ async def run_step(peers: Peers, plan: StepPlan) -> StepDone | Refused:
             details=tuple(
                 f"{d.question_id}: {d.finding}" for d in diagnoses if d.degraded or d.cause is None
             ),
+            passing=any(d.cause is None and not d.degraded for d in diagnoses),
         )
     return await _optimise(peers, plan, counted, diagnoses)
 
@@ -153,6 +159,13 @@ async def _optimise(
         )
     )
     skill = plan.skill
+    if isinstance(proposal, NoProposal) and proposal.reason in _EDITOR_AWAY:
+        return Refused(
+            what=f"step {plan.key}: the editor gave no answer",
+            remedy="mend what the reason names, then resume; the step begins anew",
+            details=(proposal.detail,),
+            passing=proposal.reason == "editor_unreachable",
+        )
     if isinstance(proposal, NoProposal):
         result: str = proposal.reason
         log.info("step.no_proposal", reason=proposal.reason, detail=proposal.detail)
@@ -224,6 +237,17 @@ async def _gate(peers: Peers, plan: StepPlan, proposal: Proposal) -> Decision | 
     )
     if isinstance(decision, Refused):
         return decision
+    log.info(
+        "gate.decision",
+        verdict=decision.verdict,
+        reason=decision.reason,
+        wins=decision.wins,
+        losses=decision.losses,
+        units=f"{decision.evaluated}/{decision.n_units}",
+        missing=decision.missing,
+        e=round(decision.e_value, 4),
+        p_gate=round(decision.p_gate, 4),
+    )
     if decision.verdict == "reject":
         applied: list[Edit] = [r.edit for r in proposal.reports if r.status == "applied"]
         await peers.ledger.ask(
@@ -235,6 +259,7 @@ async def _gate(peers: Peers, plan: StepPlan, proposal: Proposal) -> Decision | 
                         task_type=plan.work.task_type,
                         candidate_hash=candidate.hash,
                         edits=msgspec.json.encode(applied).decode(),
+                        notes=msgspec.json.encode(proposal.notes).decode(),
                         verdict=decision.verdict,
                         e_value=decision.e_value,
                         wins=decision.wins,

@@ -50,7 +50,7 @@ class TwinActor(Actor):
         await child.wait_healthy()
         # Its end, unless on_stop brought it about, raises in our task group: a crash.
         context.tasks.start_soon(child.wait, name="twin child")
-        context.log.info("simulator is up", base_url=child.base_url, pid=child.pid)
+        context.log.info("twin.up", base_url=child.base_url, pid=child.pid)
 
     async def on_stop(self) -> None:
         """End the child."""

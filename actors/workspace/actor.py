@@ -9,7 +9,9 @@ from __future__ import annotations
 from functools import partial
 from pathlib import Path
 
+import anyio
 import anyio.to_thread
+import msgspec
 
 from actors.runtime.actor import Actor, Context, handles
 from actors.workspace.atomic import sweep_tmp
@@ -83,9 +85,8 @@ class WorkspaceActor(Actor):
             read_meta(self._skills, package.skills)
             read_meta(self._prompts, package.prompts)
         before = read_manifest(self._path)
-        manifest = Manifest(
-            run_id=before.run_id,
-            seed_name=before.seed_name,
+        manifest = msgspec.structs.replace(
+            before,
             current=request.current,
             best_hard=request.best_hard,
             best_mixed=request.best_mixed,

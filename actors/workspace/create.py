@@ -6,11 +6,12 @@ A workspace is built aside and renamed into place, so that a half-made one never
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from pathlib import Path
 
 from actors.workspace.atomic import OS_FILES, FileSystem, folder_aside
 from actors.workspace.errors import WorkspaceError
-from actors.workspace.files import pretty_json
+from actors.workspace.files import pretty_json, sha256_hex
 from actors.workspace.manifest import MANIFEST
 from actors.workspace.seed import BASELINE, POOLS, SEED, SPLIT_MANIFEST, open_seed
 from actors.workspace.versions import copy_version
@@ -21,9 +22,18 @@ __all__ = ["init_workspace_from_seed", "latest_workspace", "next_workspace"]
 
 
 def init_workspace_from_seed(
-    seed_dir: Path, workspace_dir: Path, run_id: str, *, files: FileSystem = OS_FILES
+    seed_dir: Path,
+    workspace_dir: Path,
+    run_id: str,
+    *,
+    settings_sha256: str,
+    trees_sha256: str,
+    beside: Mapping[str, bytes],
+    files: FileSystem = OS_FILES,
 ) -> Manifest:
     """Make ``workspace_dir`` and return its manifest, at epoch 0.
+
+    settings_sha256, trees_sha256: for the manifest. beside: further files by name (config.yaml).
 
     Copies baseline.db, then the frozen split that the seed carries (row W-1), seed.json and
     the documents. The seed is only read (row P2-2).
@@ -39,6 +49,9 @@ def init_workspace_from_seed(
     manifest = Manifest(
         run_id=run_id,
         seed_name=seed.info.name,
+        settings_sha256=settings_sha256,
+        baseline_sha256=sha256_hex((seed_dir / BASELINE).read_bytes()),
+        trees_sha256=trees_sha256,
         current=package,
         best_hard=package,
         best_mixed=package,
@@ -50,6 +63,9 @@ def init_workspace_from_seed(
             (aside / name).write_bytes((seed_dir / name).read_bytes())
         copy_version(seed_dir / "skills", aside / "skills", package.skills)
         copy_version(seed_dir / "prompts", aside / "prompts", package.prompts)
+        for name, data in beside.items():
+            (aside / name).write_bytes(data)
+        (aside / "logs").mkdir()
         (aside / MANIFEST).write_bytes(pretty_json(manifest))
     return manifest
 

@@ -103,6 +103,7 @@ def init_seed(
     skills_dir: Path,
     prompts_dir: Path,
     subtitles: bool,
+    agent: str,
     tool_version: str,
     force: bool = False,
     files: FileSystem = OS_FILES,
@@ -137,6 +138,7 @@ def init_seed(
         skills_version=_FIRST,
         prompts_version=_FIRST,
         subtitles=subtitles,
+        agent=agent,
         tool_version=tool_version,
     )
     out.mkdir(parents=True, exist_ok=True)

@@ -6,13 +6,14 @@ bytes. Overwrites baseline.db, pools.json, split_manifest.json and seed.json.
 
 from __future__ import annotations
 
+import argparse
 import sys
 import tempfile
 from pathlib import Path
 
 import anyio
 
-from actors.config import ROOT, load_config
+from actors.config import load_config
 from actors.logs import configure_logs
 from actors.seeding import make_seed
 from actors.system import Paths
@@ -60,5 +61,18 @@ def build_baseline(out: Path) -> None:
         anyio.run(make)
 
 
+def _main() -> None:
+    parser = argparse.ArgumentParser(
+        prog="python -m seeds.demo_builder.baseline",
+        description=(
+            "Completes a demo seed: answers every question once with the simulator, diagnoses the "
+            "wrong answers, splits. Overwrites baseline.db, pools.json, split_manifest.json and "
+            "seed.json in DIR; the same files and code give the same bytes."
+        ),
+    )
+    parser.add_argument("--out", type=Path, required=True, metavar="DIR", help="such as seeds/demo")
+    build_baseline(parser.parse_args().out.resolve())
+
+
 if __name__ == "__main__":
-    build_baseline(ROOT / "seeds" / "demo")
+    _main()

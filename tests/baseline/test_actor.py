@@ -36,6 +36,7 @@ NEWER = Prompts(version="v2", system="s", tools=())
 N_UNITS = 6
 RETRIES = 2
 SETTINGS = GateSettings(
+    seed_draw=True,
     profile="balanced",
     alpha_small=0.2,
     alpha_large=0.1,
@@ -122,7 +123,9 @@ class House:
         package = PackageTexts(
             package=Package(skills="v1", prompts="v1"), skills=(SEED_SKILL,), prompts=PROMPTS
         )
-        self.actor = BaselineActor(SETTINGS, 7, package, path, self.rollout, self.ledger)
+        self.actor = BaselineActor(
+            SETTINGS, 7, package, path, self.rollout, self.ledger, seed_serves=True
+        )
 
     async def start(self) -> None:
         """As the runtime would."""

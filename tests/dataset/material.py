@@ -97,6 +97,7 @@ def freeze(
         skills_version="v1",
         prompts_version="v1",
         subtitles=True,
+        agent="model m",
         tool_version="0.1.0",
     )
     (folder / "pools.json").write_bytes(data)

@@ -120,13 +120,19 @@ def trace(question_id: str = "q-7-1", step: int = 1, **changes: str | None) -> T
     return msgspec.structs.replace(row, **changes)
 
 
-def rejected(edits: Sequence[Edit], run_key: str = "e1/order/s0", hash_: str = "x") -> RejectedRow:
+def rejected(
+    edits: Sequence[Edit],
+    run_key: str = "e1/order/s0",
+    hash_: str = "x",
+    notes: Sequence[str] = (),
+) -> RejectedRow:
     """A row of the rejected ledger."""
     return RejectedRow(
         run_key=run_key,
         task_type="Order",
         candidate_hash=hash_,
         edits=msgspec.json.encode(edits).decode(),
+        notes=msgspec.json.encode(notes).decode(),
         verdict="reject",
         e_value=0.25,
         wins=1,

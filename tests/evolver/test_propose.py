@@ -119,22 +119,42 @@ async def test_a_reply_at_the_length_limit_is_a_failure_even_if_it_decodes() -> 
 async def test_a_failed_chat_is_counted_and_not_asked_again() -> None:
     result = await run(Editor.scripted(failed()))
     assert isinstance(result.reply, NoProposal)
-    assert (result.reply.reason, result.reply.editor_calls) == ("editor_failed", 1)
+    assert (result.reply.reason, result.reply.editor_calls) == ("editor_unreachable", 1)
     assert "timeout" in result.reply.detail
 
 
-@pytest.mark.anyio
-async def test_one_minibatch_may_fail() -> None:
-    defects = tuple(case(f"q-7-{n}") for n in range(4))
-    editor = Editor(
+def _second_batch_gets(other: ChatAnswer | ChatFailed) -> Editor:
+    return Editor(
         lambda chat: (
-            answer(reply([GOOD])) if "Case q-7-0" in str(chat.messages[0].content) else failed()
+            answer(reply([GOOD])) if "Case q-7-0" in str(chat.messages[0].content) else other
         )
     )
-    result = await run(editor, defects=defects, minibatch=2)
+
+
+@pytest.mark.anyio
+async def test_one_minibatch_may_be_unreadable() -> None:
+    defects = tuple(case(f"q-7-{n}") for n in range(4))
+    result = await run(_second_batch_gets(answer("no JSON")), defects=defects, minibatch=2)
     assert isinstance(result.reply, Proposal)
     assert len(result.failed_calls) == 1
-    assert result.reply.editor_calls == 2
+    assert result.reply.editor_calls == 3
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize(
+    ("failure", "reason"),
+    [
+        (failed(), "editor_unreachable"),
+        (ChatFailed(kind="auth", fatal=True, detail="401"), "editor_refused"),
+    ],
+    ids=["outage", "key"],
+)
+async def test_P1_4_a_proposal_never_depends_on_an_outage(failure: ChatFailed, reason: str) -> None:
+    """P1-4: one analyst that infrastructure kept away, and nothing is proposed."""
+    defects = tuple(case(f"q-7-{n}") for n in range(4))
+    result = await run(_second_batch_gets(failure), defects=defects, minibatch=2)
+    assert isinstance(result.reply, NoProposal)
+    assert result.reply.reason == reason
 
 
 @pytest.mark.anyio

@@ -30,6 +30,7 @@ from tests.support.fakes import FakeAddress
 pytestmark = pytest.mark.anyio
 
 SETTINGS = GateSettings(
+    seed_draw=True,
     profile="balanced",
     alpha_small=0.2,
     alpha_large=0.1,
@@ -74,7 +75,9 @@ class House:
         settings: GateSettings = SETTINGS,
         rows: tuple[Seen, ...] = (),
         uncovered: str = "",
+        missed: str = "timeout",
     ) -> None:
+        self.missed = missed
         self._answer = answer
         self._wrong = wrong
         self._rows = rows
@@ -108,7 +111,7 @@ class House:
         self.asked[question_id] = nth = self.asked.get(question_id, 0) + 1
         right = self._answer(question_id, nth)
         if right is None:
-            return Missed(question_id=question_id, kind="timeout", detail="")
+            return Missed(question_id=question_id, kind=self.missed, detail="")
         return Answered(
             question_id=question_id,
             right=right,
@@ -218,13 +221,23 @@ async def test_P1_4_only_missing_answers_are_asked_again_with_the_same_salt() ->
     assert len({r.salt for r in house.rollouts() if r.question.question_id == "v2-0"}) == 1
 
 
-async def test_P1_4_what_stays_missing_is_undecided() -> None:
-    """P1-4: three tries, then neither win nor loss."""
+async def test_P1_4_an_outage_leaves_no_decision() -> None:
+    """P1-4: three tries, then a refusal that may pass: no row, neither win nor loss."""
     house = House(lambda question_id, nth: None)
+    refused = await house.test()
+    assert isinstance(refused, Refused)
+    assert refused.passing
+    assert "timeout" in refused.details[0]
+    assert max(house.asked.values()) == 3
+    assert not [request for request in house.ledger.requests if isinstance(request, Record)]
+
+
+async def test_P1_4_what_no_waiting_mends_is_undecided() -> None:
+    """P1-4: broken trees make the verdict undecided; the run goes on."""
+    house = House(lambda question_id, nth: None, missed="tree")
     decision = await house.decided()
     assert (decision.verdict, decision.reason) == ("undecided", "missing")
     assert (decision.wins, decision.losses) == (0, 0)
-    assert max(house.asked.values()) == 3
 
 
 async def test_level_and_draws_follow_the_size() -> None:

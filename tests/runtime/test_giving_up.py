@@ -256,6 +256,24 @@ async def test_p6_rest_for_one_hands_idempotent_work_on(journal: Journal) -> Non
     assert journal.starting("ask") == ["ask: x/3"]
 
 
+async def test_p6_a_message_that_crashes_through_rest_for_one_is_poison(journal: Journal) -> None:
+    """The asker is restarted with the actor it crashed, and must not ask the same for ever."""
+
+    async def crash_low(worker: Worker, text: str) -> str:
+        worker.journal(f"{worker.name} {text}")
+        return (await worker.peers["low"].ask(DoSafely(text="boom"))).text
+
+    specs = [
+        worker(journal, "low", strategy="rest_for_one"),
+        worker(journal, "high", crash_low, asks=("low",)),
+    ]
+    async with Supervisor(specs, settings()) as system:
+        await outcome(system.address("high").ask(DoSafely(text="x")), journal, "ask")
+        assert [stats.crashes for stats in system.stats()] == [2, 0]
+    assert journal.starting("ask") == ["ask: PoisonMessage"]
+    assert journal.lines.count("high x") == 2
+
+
 @on_trio
 async def test_p6_a_stop_reaches_actors_that_are_held_or_pausing(journal: Journal) -> None:
     """The cause pauses for long, the rest is held down: the end does not wait for either."""

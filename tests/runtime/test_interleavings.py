@@ -1,17 +1,20 @@
 """P1 as a property: whatever happens in whatever order, every ask ends exactly once.
 
 A run is a random list of steps against three actors (``top`` asks ``middle`` asks ``low``):
-asks and tells that succeed, last, crash once or always, go through, with and without a
-timeout; cancellations of earlier asks; pauses; and at some point perhaps a stop.
+bursts of asks that succeed, last, crash or are passed on, with and without a timeout; tells;
+cancellations of earlier asks; pauses. Then one of several ends. With ``settle`` nothing is
+stopped before every ask has ended by itself: otherwise a stuck system would pass, because the
+stop answers what is stuck.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import anyio
 import pytest
+from anyio.abc import TaskGroup
 from hypothesis import given
 from hypothesis import settings as examples
 from hypothesis import strategies as st
@@ -33,6 +36,7 @@ class Ask(NamedTuple):
     units: int
     safely: bool
     timeout: int | None
+    times: int = 1
 
 
 class Tell(NamedTuple):
@@ -55,25 +59,31 @@ class Pause(NamedTuple):
     units: int
 
 
-class Stop(NamedTuple):
-    """Ask the system to stop; twice: at once."""
-
-
-Step = Ask | Tell | Cancel | Pause | Stop
+Step = Ask | Tell | Cancel | Pause
+End = Literal["settle", "leave", "drain", "stop", "raise", "cancel"]
 
 actor_names = st.sampled_from(["top", "middle", "low"])
-acts = st.sampled_from(["ok", "last", "last", "relay", "relay", "crash", "crash-late"])
+acts = st.sampled_from(["ok", "last", "last", "last", "relay", "relay", "crash", "crash-late"])
 units = st.integers(1, 6)
 steps: st.SearchStrategy[list[Step]] = st.lists(
     st.one_of(
-        st.builds(Ask, actor_names, acts, units, st.booleans(), st.none() | st.integers(0, 8)),
-        st.builds(Ask, actor_names, acts, units, st.booleans(), st.none() | st.integers(0, 8)),
+        st.builds(
+            Ask,
+            actor_names,
+            acts,
+            units,
+            st.booleans(),
+            st.none() | st.integers(0, 8),
+            st.integers(1, 5),
+        ),
         st.builds(Tell, actor_names, acts, units),
         st.builds(Cancel, st.integers(0, 30)),
         st.builds(Pause, units),
-        st.builds(Stop),
     ),
-    max_size=30,
+    max_size=20,
+)
+ends: st.SearchStrategy[End] = st.sampled_from(
+    ["settle", "settle", "leave", "drain", "stop", "raise", "cancel"]
 )
 
 
@@ -89,11 +99,13 @@ class Run:
         self.only_once: list[str] = []
         self.problems: list[str] = []
         self.journal = Journal()
-        self.gave_up = False
+        self.left = False
+        self.raised: str | None = None
         self.stats: tuple[ActorStats, ...] = ()
         self._scopes: list[anyio.CancelScope] = []
+        self._ended = anyio.Event()
         knobs = settings(
-            mailbox_size=2,
+            mailbox_size=1,
             max_restarts=max_restarts,
             backoff_s=unit_s,
             backoff_cap_s=2 * unit_s,
@@ -147,6 +159,8 @@ class Run:
             self.problems.append(f"{text} ended {anyio.current_time() - due} s after its deadline")
         self.endings[ident] += 1
         self.kinds[how] += 1
+        ended, self._ended = self._ended, anyio.Event()
+        ended.set()
 
     async def _tell(self, ident: int, step: Tell) -> None:
         try:
@@ -156,35 +170,63 @@ class Run:
         except AskFailed as exc:
             self.kinds[f"tell {type(exc).__name__}"] += 1
 
-    async def take(self, steps: list[Step]) -> None:
-        """Run the steps in one system, and leave it. Whoever waits for ever is an error."""
-        with anyio.fail_after(1000 * self.unit_s):
-            await self._take(steps)
+    async def take(self, steps: list[Step], end: End) -> None:
+        """Run the steps in one system, and end it. Whoever waits for ever is an error."""
+        with anyio.fail_after(5000 * self.unit_s):
+            async with anyio.create_task_group() as askers:
+                try:
+                    with anyio.CancelScope() as scope:
+                        async with self.system:
+                            await self._steps(steps, askers)
+                            await self._end(end, scope)
+                        self.left = True
+                except (GaveUp, LookupError) as exc:
+                    self.raised = type(exc).__name__
         self.stats = self.system.stats()
 
-    async def _take(self, steps: list[Step]) -> None:
-        async with anyio.create_task_group() as askers:
-            try:
-                async with self.system:
-                    for ident, step in enumerate(steps):
-                        match step:
-                            case Ask():
-                                self.asked += 1
-                                self._scopes.append(anyio.CancelScope())
-                                askers.start_soon(self._ask, ident, step, self._scopes[-1])
-                            case Tell():
-                                askers.start_soon(self._tell, ident, step)
-                            case Cancel() if self._scopes:
-                                self._scopes[step.nth % len(self._scopes)].cancel()
-                            case Pause():
-                                await anyio.sleep(step.units * self.unit_s)
-                            case Stop():
-                                self.system.request_stop("a step")
-            except GaveUp:
-                self.gave_up = True
+    async def _steps(self, steps: list[Step], askers: TaskGroup) -> None:
+        ident = 0
+        for step in steps:
+            ident += 10
+            match step:
+                case Ask():
+                    for once in range(step.times):
+                        self.asked += 1
+                        self._scopes.append(anyio.CancelScope())
+                        askers.start_soon(self._ask, ident + once, step, self._scopes[-1])
+                case Tell():
+                    askers.start_soon(self._tell, ident, step)
+                case Cancel() if self._scopes:
+                    self._scopes[step.nth % len(self._scopes)].cancel()
+                case Pause():
+                    await anyio.sleep(step.units * self.unit_s)
 
-    def check(self) -> None:
+    async def _end(self, end: End, scope: anyio.CancelScope) -> None:
+        match end:
+            case "settle":
+                while self.endings.total() < self.asked:
+                    await self._ended.wait()
+            case "drain":
+                self.system.request_stop("drain")
+                await self.system.wait_stopped()
+            case "stop":
+                self.system.request_stop("drain")
+                self.system.request_stop("stop")
+            case "raise":
+                raise LookupError
+            case "cancel":
+                scope.cancel()
+                await anyio.sleep_forever()
+
+    def check(self, end: End) -> None:
         """Every property that holds for every run."""
+        if self.raised == "GaveUp":
+            assert any(stats.crashes for stats in self.stats)
+        else:
+            assert self.raised == ("LookupError" if end == "raise" else None)
+            assert self.left == (end not in ("raise", "cancel"))
+            if end == "settle":
+                assert self.kinds["ActorDead"] == 0
         assert self.problems == []
         assert self.endings.total() == self.asked
         assert all(times == 1 for times in self.endings.values())
@@ -206,38 +248,50 @@ class Run:
                 0,
                 0,
             )
-            assert stats.high_water <= stats.size == 2
+            assert stats.high_water <= stats.size == 1
         starts, stops = self.journal.starting("start"), self.journal.starting("stop")
         assert Counter(line.split()[1] for line in starts) == Counter(
             line.split()[1] for line in stops
         )
 
 
-def on_trio(steps: list[Step], max_restarts: int) -> Run:
+def on_trio(steps: list[Step], max_restarts: int, end: End) -> Run:
     """Its scheduler shuffles, and seconds cost nothing."""
-    run = Run(1.0, max_restarts)
     clock = MockClock(autojump_threshold=0)
+
+    async def take() -> Run:
+        run = Run(1.0, max_restarts)
+        await run.take(steps, end)
+        return run
+
     with capture_logs():
-        anyio.run(run.take, steps, backend="trio", backend_options={"clock": clock})
-    run.check()
+        run = anyio.run(take, backend="trio", backend_options={"clock": clock})
+    run.check(end)
     return run
 
 
-@examples(max_examples=200, deadline=None)
-@given(steps, st.sampled_from([0, 2, 1000]))
-def test_p1_every_ask_ends_exactly_once(steps: list[Step], max_restarts: int) -> None:
+@examples(max_examples=250, deadline=None)
+@given(steps, st.sampled_from([0, 2, 1000]), ends)
+def test_p1_every_ask_ends_exactly_once(steps: list[Step], max_restarts: int, end: End) -> None:
     """In exact, virtual time."""
-    on_trio(steps, max_restarts)
+    on_trio(steps, max_restarts, end)
 
 
 @examples(max_examples=40, deadline=None)
-@given(steps, st.sampled_from([0, 2, 1000]))
-def test_p1_every_ask_ends_exactly_once_on_asyncio(steps: list[Step], max_restarts: int) -> None:
+@given(steps, st.sampled_from([0, 2, 1000]), ends)
+def test_p1_every_ask_ends_exactly_once_on_asyncio(
+    steps: list[Step], max_restarts: int, end: End
+) -> None:
     """In real time, with a unit of two milliseconds."""
-    run = Run(0.002, max_restarts)
+
+    async def take() -> Run:
+        run = Run(0.002, max_restarts)
+        await run.take(steps, end)
+        return run
+
     with capture_logs():
-        anyio.run(run.take, steps, backend="asyncio")
-    run.check()
+        run = anyio.run(take, backend="asyncio")
+    run.check(end)
 
 
 @pytest.mark.parametrize("safely", [True, False])
@@ -254,12 +308,11 @@ def test_p1_the_property_sees_every_kind_of_ending(safely: bool) -> None:
             Ask("low", "last", 6, safely, None),
             Pause(1),
             Cancel(4),
-            Ask("middle", "last", 6, safely, None),
+            Ask("middle", "last", 6, safely, None, 5),
             Pause(1),
-            Stop(),
-            Ask("top", "ok", 1, safely, None),
         ],
         1000,
+        "stop",
     )
     assert run.kinds.keys() == {
         "reply",

@@ -77,6 +77,27 @@ async def test_p13_a_drain_ends_at_its_deadline(journal: Journal) -> None:
 
 
 @on_trio
+@pytest.mark.parametrize("requests", [1, 2])
+async def test_p13_only_a_second_request_cuts_short(journal: Journal, requests: int) -> None:
+    """A drain that ran out of time does not, although its ask ends with ActorDead too."""
+    system = Supervisor([worker(journal, "a")], settings(drain_s=5.0))
+
+    async def run() -> None:
+        async with system, anyio.create_task_group() as tasks:
+            tasks.start_soon(outcome, system.address("a").ask(Do(text="sleep 60")), journal, "ask")
+            await anyio.wait_all_tasks_blocked()
+            for _ in range(requests):
+                system.request_stop("test")
+            await system.wait_stopped()
+            await system.address("a").tell(Note(text="late"))
+
+    with pytest.raises(ExceptionGroup):
+        await run()
+    assert journal.starting("ask") == ["ask: ActorDead"]
+    assert system.cut_short == (requests == 2)
+
+
+@on_trio
 async def test_p13_a_second_request_stops_at_once(journal: Journal) -> None:
     """Whatever is left of the drain."""
     async with (

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
+import sqlite3
 import subprocess
 import sys
+from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 import msgspec
@@ -127,11 +131,39 @@ def test_a_killed_simulator_is_started_again(
     """The endpoint dies in the middle of the run: its actor restarts it, calls are repeated."""
     workspace = tmp_path / "run"
     with running(*settings(SMALL), "--workspace", str(workspace)) as run:
-        pid = int(run.wait_for("simulator is up").rpartition("pid=")[2])
+        pid = int(run.wait_for("twin.up").rpartition("pid=")[2])
         run.wait_for("evaluation.done")
         os.kill(pid, signal.SIGKILL)
         run.finish(0)
     assert result_of(workspace) == undisturbed_result
+
+
+def test_a_stop_while_actors_start_is_a_stop(tmp_path: Path) -> None:
+    """One SIGTERM before anything was asked: exit 75, and the workspace can be resumed."""
+    workspace = tmp_path / "run"
+    with running(*settings(SMALL), "--workspace", str(workspace)) as run:
+        run.wait_for("twin.up")
+        run.signal(signal.SIGTERM)
+        run.finish(75)
+    run_to_end("--resume", str(workspace), "--set", "trainer.epochs=1")
+
+
+def test_another_agent_draws_its_own_baseline(tmp_path: Path) -> None:
+    """The seed's answers are another agent's: they are no draw and no line of the test table."""
+    workspace = tmp_path / "run"
+    done = run_to_end(
+        *settings((*SMALL[:-2], "trainer.epochs=1", "llm.search.temperature=0.6")),
+        "--workspace",
+        str(workspace),
+    )
+    assert "answered by another agent" in done.stderr
+    result = result_of(workspace)
+    baseline, evaluations = result["baseline"], result["evaluations"]
+    assert isinstance(baseline, list)
+    assert isinstance(evaluations, list)
+    assert baseline
+    assert {row["source"] for row in baseline} == {"rollout"}
+    assert ("test", "seed") in {(row["pool"], row["kind"]) for row in evaluations}
 
 
 def test_a_changed_setting_is_refused_with_a_diff(tmp_path: Path, undisturbed: Path) -> None:
@@ -144,12 +176,74 @@ def test_a_changed_setting_is_refused_with_a_diff(tmp_path: Path, undisturbed: P
 
 
 def test_a_second_run_on_one_workspace_is_refused(tmp_path: Path) -> None:
-    """The lock names the process that holds it."""
+    """The lock names the process that holds it, and the refused one changes nothing."""
     workspace = tmp_path / "run"
+    change = ("--set", "gate.alpha_small=0.9", "--accept-change", "gate.alpha_small")
     with running(*settings(SMALL), "--workspace", str(workspace)) as run:
-        run.wait_for("simulator is up")
-        done = run_to_end("--resume", str(workspace), expect=2)
+        run.wait_for("twin.up")
+        before = (workspace / "config.yaml").read_bytes()
+        done = run_to_end("--resume", str(workspace), *change, expect=2)
         assert str(run.process.pid) in done.stderr
+        assert (workspace / "config.yaml").read_bytes() == before
+
+
+@pytest.fixture
+def ended(tmp_path: Path, undisturbed: Path) -> Path:
+    """A copy of the undisturbed workspace, to be tampered with."""
+    return Path(shutil.copytree(undisturbed, tmp_path / "ended"))
+
+
+def test_an_accepted_change_is_on_record(ended: Path) -> None:
+    """What was accepted stands in the log, and holds for the next resume."""
+    change = ("--set", "gate.alpha_small=0.1", "--accept-change", "gate.alpha_small")
+    run_to_end("--resume", str(ended), *change)
+    accepted = [e["change"] for e in events(ended) if e["event"] == "config.change_accepted"]
+    assert accepted == ["gate.alpha_small: 0.2 -> 0.1"]
+    run_to_end("--resume", str(ended))
+
+
+@pytest.mark.parametrize(
+    ("damage", "code", "says"),
+    [
+        (lambda w: (w / "config.yaml").write_text(""), 2, "is not what the run was begun with"),
+        (lambda w: (w / "run.db").unlink(), 1, "run.db at epoch 0"),
+        (lambda w: (w / "checkpoint.json").write_text("{}"), 0, "Training ended after 2 epochs"),
+        (lambda w: (w / "manifest.json").write_text("{"), 2, "manifest.json"),
+        (lambda w: (w / "pools.json").write_text("{}"), 2, "pools.json"),
+        (lambda w: _flip_baseline(w / "baseline.db"), 2, "baseline.db"),
+        (lambda w: (w / "skills/v1/counting-problem.md").unlink(), 2, "skills/v1"),
+    ],
+    ids=["config", "ledger", "checkpoint", "manifest", "pools", "baseline", "skill"],
+)
+def test_a_damaged_workspace_is_told_not_obeyed(
+    ended: Path, damage: Callable[[Path], object], code: int, says: str
+) -> None:
+    """Whatever file was lost or changed: never a wrong run, never a traceback at the end."""
+    damage(ended)
+    done = run_to_end("--resume", str(ended), expect=code)
+    assert says in done.stdout + done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def _flip_baseline(path: Path) -> None:
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute("UPDATE predictions SET right = 1 - right")
+
+
+def test_changed_trees_are_another_run(tmp_path: Path) -> None:
+    """The agent would see other videos: refused, with the folder's name."""
+    trees = Path(shutil.copytree(ROOT / "seeds" / "demo" / "trees", tmp_path / "trees"))
+    workspace = tmp_path / "run"
+    small = (*SMALL, "trainer.epochs=1", f"data.trees={trees}")
+    run_to_end(*settings(small), "--workspace", str(workspace))
+    changed = sorted(trees.iterdir())[0]
+    changed.write_bytes(changed.read_bytes().replace(b"a", b"b", 1))
+    done = run_to_end("--resume", str(workspace), expect=2)
+    assert str(trees) in done.stderr
+    changed.unlink()
+    done = run_to_end(*settings(small), "--workspace", str(tmp_path / "other"), expect=2)
+    assert "1 videos have no tree" in done.stderr
+    assert not (tmp_path / "other").exists()
 
 
 @pytest.mark.parametrize(

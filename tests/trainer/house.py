@@ -98,10 +98,20 @@ class House:
         self.happened: list[str] = []
         self.checkpoints: list[bytes | None] = []
         self.draining = False
+        self.seed_serves = True
+        self.editor_away = False
         self.fail_checkpoint: str | None = None
         self.texts: dict[str, dict[str, str]] = {"v1": dict.fromkeys(CLASSES, "start\n")}
         self.manifest = Manifest(
-            run_id="r", seed_name="s", current=BASE, best_hard=BASE, best_mixed=BASE, epoch=0
+            run_id="r",
+            seed_name="s",
+            settings_sha256="",
+            baseline_sha256="",
+            trees_sha256="",
+            current=BASE,
+            best_hard=BASE,
+            best_mixed=BASE,
+            epoch=0,
         )
         self.edit: Callable[[Propose], str | None] = lambda _: "good\n"
         self.degraded = False
@@ -125,7 +135,11 @@ class House:
                 "workspace",
             )
         }
-        return TrainerActor(self.config, TrainerPeers(**peer))
+        return TrainerActor(self.config, TrainerPeers(**peer), seed_serves=self.seed_serves)
+
+    async def forget(self, table: str) -> None:
+        """Empty a table behind the ledger's back."""
+        await self.database._writer.execute(f"DELETE FROM {table}")
 
     async def start(self, tasks: TaskGroup, restored: bytes | None = None) -> TrainerActor:
         """A fresh incarnation."""
@@ -171,6 +185,14 @@ class House:
     async def _evolver(self, request: Request[object]) -> Message:
         assert isinstance(request, Propose)
         self.on_step(request.run_key)
+        if self.editor_away:
+            return NoProposal(
+                reason="editor_unreachable",
+                detail="timeout",
+                reports=(),
+                editor_calls=1,
+                parse_failures=0,
+            )
         addition = self.edit(request)
         if addition is None or not request.defects:
             return NoProposal(
@@ -248,9 +270,13 @@ class House:
                 prompts=Prompts(version="v1", system="", tools=()),
             )
         if isinstance(request, SaveSkills):
-            version = f"v{len(self.texts) + 1}"
             changed = {skill.task_type: skill.text for skill in request.skills}
-            self.texts[version] = self.texts[request.parent] | changed
+            texts = self.texts[request.parent] | changed
+            for version, known in self.texts.items():
+                if known == texts:
+                    return SkillsSaved(version=version)
+            version = f"v{len(self.texts) + 1}"
+            self.texts[version] = texts
             return SkillsSaved(version=version)
         assert isinstance(request, UpdateManifest)
         self.happened.append(f"manifest {request.epoch}")

@@ -79,21 +79,72 @@ async def test_a_checkpoint_ahead_of_the_ledger_is_rolled_forward_by_one(tmp_pat
     async with opened(tmp_path, "trainer.epochs=1") as (house, tasks):
         await (await house.start(tasks)).train(Train())
         whole = house.checkpoints[1]
-    (tmp_path / "b").mkdir()
-    async with opened(tmp_path / "b", "trainer.epochs=1") as (house, tasks):
-        house.texts["v2"] = dict.fromkeys(CLASSES, "start\ngood\n")
+        (row,) = await house.database.select(Select(table="epochs"))
+        await house.forget("epochs")
+        house.happened.clear()
         ended = await (await house.start(tasks, restored=whole)).train(Train())
         assert isinstance(ended, TrainingEnded)
-        assert "row epochs " in house.happened
+        assert await house.database.select(Select(table="epochs")) == (row,)
         assert "manifest 1" in house.happened
-    (tmp_path / "c").mkdir()
-    async with opened(tmp_path / "c", "trainer.epochs=1") as (house, tasks):
-        far = msgspec.structs.replace(
-            msgspec.json.decode(whole or b"", type=TrainerState), epoch=7, observed_epoch=7
-        )
-        ended = await (await house.start(tasks, restored=msgspec.json.encode(far))).train(Train())
+
+
+@pytest.mark.parametrize("epoch", [1, 7], ids=["lost ledger", "foreign checkpoint"])
+async def test_a_checkpoint_without_its_ledger_is_refused(tmp_path: Path, epoch: int) -> None:
+    """A run.db that was lost or replaced is not forged: nothing is written to it."""
+    (tmp_path / "other").mkdir()
+    async with opened(tmp_path / "other", "trainer.epochs=1") as (house, tasks):
+        await (await house.start(tasks)).train(Train())
+        state = msgspec.json.decode(house.checkpoints[1] or b"", type=TrainerState)
+    async with opened(tmp_path, "trainer.epochs=9") as (house, tasks):
+        state = msgspec.structs.replace(state, epoch=epoch, observed_epoch=epoch)
+        restored = msgspec.json.encode(state)
+        ended = await (await house.start(tasks, restored=restored)).train(Train())
         assert isinstance(ended, Refused)
-        assert "epoch 7" in ended.what
+        assert f"epoch {epoch}" in ended.what
+        assert not [event for event in house.happened if event.startswith("row")]
+
+
+async def test_the_previous_checkpoint_serves(tmp_path: Path) -> None:
+    """checkpoint.json is damaged: the one before it redoes the boundary, and nothing else."""
+    async with opened(tmp_path, "trainer.epochs=1") as (house, tasks):
+        await (await house.start(tasks)).train(Train())
+        observed = house.checkpoints[0]
+        before = await _steps(house)
+        house.happened.clear()
+        house.rolled.clear()
+        ended = await (await house.start(tasks, restored=observed)).train(Train())
+        assert isinstance(ended, TrainingEnded)
+        assert await _steps(house) == before
+        assert house.rolled == []
+        assert "observe 1" not in house.happened
+
+
+async def test_P1_4_an_outage_in_a_step_leaves_no_step(tmp_path: Path) -> None:
+    """P1-4: too much missing, or an editor that is away: the step is not done."""
+    async with opened(tmp_path) as (house, tasks):
+        house.lose = lambda job: "/s1/" in job.run_key
+        ended = await (await house.start(tasks)).train(Train())
+        assert isinstance(ended, Refused)
+        assert ended.passing
+        assert await _steps(house) == []
+        house.lose = lambda _: False
+        house.editor_away = True
+        ended = await (await house.start(tasks)).train(Train())
+        assert isinstance(ended, Refused)
+        assert ended.passing
+        assert await _steps(house) == []
+        house.editor_away = False
+        ended = await (await house.start(tasks)).train(Train())
+        assert isinstance(ended, TrainingEnded)
+
+
+async def test_another_agents_predictions_do_not_stand_for_the_seed(tmp_path: Path) -> None:
+    """The seed was answered by another model: its package is evaluated on test by this one."""
+    async with opened(tmp_path, "trainer.epochs=1") as (house, tasks):
+        house.seed_serves = False
+        await (await house.start(tasks)).train(Train())
+        keys = {job.run_key for job in house.rolled if "/test/" in job.run_key}
+        assert keys == {"e0/test/seed", "e1/test/best_hard"}
 
 
 async def test_P2_3_a_resumed_epoch_goes_on_after_its_whole_steps(tmp_path: Path) -> None:

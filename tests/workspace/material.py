@@ -11,12 +11,14 @@ import msgspec
 import structlog
 from anyio.abc import TaskGroup
 
-from actors.workspace.atomic import FileSystem
+from actors.workspace.atomic import OS_FILES, FileSystem
 from actors.workspace.baseline_db import make_baseline_db
+from actors.workspace.create import init_workspace_from_seed
 from actors.workspace.files import sha256_hex
 from actors.workspace.seed import Seed, init_seed
 from protocol.keys import slug
 from protocol.seed import BaselinePrediction, SplitManifest, SplitParameters
+from protocol.workspace import Manifest
 
 RUN = "base-1"
 POOLS = b'{"diag":["001-1","001-2"],"test":["003-1"],"val":["002-1"]}'
@@ -176,6 +178,22 @@ def make_seed(parts: Path, out: Path, *, force: bool = False) -> Seed:
         skills_dir=parts / "my-skills",
         prompts_dir=parts / "my-prompts",
         subtitles=True,
+        agent="model m",
         tool_version="0.1.0",
         force=force,
+    )
+
+
+def new_workspace(
+    seed: Path, workspace: Path, run_id: str, *, files: FileSystem = OS_FILES
+) -> Manifest:
+    """A workspace with made-up fingerprints and one further file."""
+    return init_workspace_from_seed(
+        seed,
+        workspace,
+        run_id,
+        settings_sha256="5" * 64,
+        trees_sha256="7" * 64,
+        beside={"config.yaml": b"run: {}\n"},
+        files=files,
     )

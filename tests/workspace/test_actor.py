@@ -9,12 +9,11 @@ import pytest
 from structlog.testing import capture_logs
 
 from actors.workspace.actor import WorkspaceActor
-from actors.workspace.create import init_workspace_from_seed
 from actors.workspace.errors import BadFile, VersionError
 from protocol.base import Refused
 from protocol.documents import Package, PackageTexts, Skill
 from protocol.workspace import GetManifest, OpenPackage, SaveSkills, UpdateManifest
-from tests.workspace.material import BareContext, skill_text, unchanged
+from tests.workspace.material import BareContext, new_workspace, skill_text, unchanged
 
 pytestmark = pytest.mark.anyio
 
@@ -32,7 +31,7 @@ SAVE = SaveSkills(
 @pytest.fixture
 def folder(seed_dir: Path, tmp_path: Path) -> Path:
     """A new workspace."""
-    init_workspace_from_seed(seed_dir, tmp_path / "w", "run-1")
+    new_workspace(seed_dir, tmp_path / "w", "run-1")
     return tmp_path / "w"
 
 

@@ -10,14 +10,14 @@ from pathlib import Path
 
 import pytest
 
-from actors.workspace.create import init_workspace_from_seed, latest_workspace, next_workspace
+from actors.workspace.create import latest_workspace, next_workspace
 from actors.workspace.errors import BadFile, SeedError, WorkspaceError, WorkspaceInUse
 from actors.workspace.lock import WorkspaceLock
 from actors.workspace.manifest import read_manifest, write_manifest
 from actors.workspace.seed import open_seed
 from actors.workspace.versions import read_prompts, read_skills
 from protocol.documents import Package
-from tests.workspace.material import Failing, unchanged
+from tests.workspace.material import Failing, new_workspace, unchanged
 
 ROOT = Path(__file__).parents[2]
 HOLD = """
@@ -36,7 +36,7 @@ def test_w_1_the_frozen_split_comes_along(seed_dir: Path, tmp_path: Path) -> Non
     """W-1: pools.json and split_manifest.json are copied; the seed is only read (P2-2)."""
     workspace = tmp_path / "workspaces" / "demo-001"
     with unchanged(*(path for path in seed_dir.rglob("*") if path.is_file())):
-        manifest = init_workspace_from_seed(seed_dir, workspace, "run-1")
+        manifest = new_workspace(seed_dir, workspace, "run-1")
     for name in ("baseline.db", "pools.json", "split_manifest.json", "seed.json"):
         assert (workspace / name).read_bytes() == (seed_dir / name).read_bytes()
     assert read_skills(workspace / "skills", "v1") == read_skills(seed_dir / "skills", "v1")
@@ -45,7 +45,7 @@ def test_w_1_the_frozen_split_comes_along(seed_dir: Path, tmp_path: Path) -> Non
     assert (manifest.run_id, manifest.seed_name, manifest.epoch) == ("run-1", "made-up", 0)
     assert manifest.current == manifest.best_hard == Package(skills="v1", prompts="v1")
     with pytest.raises(WorkspaceError, match="exists already"):
-        init_workspace_from_seed(seed_dir, workspace, "run-2")
+        new_workspace(seed_dir, workspace, "run-2")
 
 
 @pytest.mark.parametrize("at", range(22))
@@ -54,7 +54,7 @@ def test_half_made_workspace_never_exists(seed_dir: Path, tmp_path: Path, at: in
     root = tmp_path / "workspaces"
     files = Failing(at, OSError(28, "No space left on device"))
     with contextlib.suppress(OSError):
-        init_workspace_from_seed(seed_dir, root / "demo-001", "run-1", files=files)
+        new_workspace(seed_dir, root / "demo-001", "run-1", files=files)
     for workspace in root.iterdir():
         assert workspace.name == "demo-001"
         assert read_manifest(workspace).run_id == "run-1"
@@ -65,7 +65,7 @@ def test_broken_seed_makes_no_workspace(seed_dir: Path, tmp_path: Path) -> None:
     """What is wrong with the seed is said before anything is written."""
     (seed_dir / "baseline.db").unlink()
     with pytest.raises(SeedError, match=r"baseline\.db"):
-        init_workspace_from_seed(seed_dir, tmp_path / "workspaces" / "demo-001", "run-1")
+        new_workspace(seed_dir, tmp_path / "workspaces" / "demo-001", "run-1")
     assert not (tmp_path / "workspaces").exists()
 
 
@@ -85,7 +85,7 @@ def test_numbers(tmp_path: Path) -> None:
 def test_p1_7_manifest_is_replaced_whole(seed_dir: Path, tmp_path: Path) -> None:
     """P1-7: a failure between the write and the replace leaves the old manifest."""
     workspace = tmp_path / "w"
-    old = init_workspace_from_seed(seed_dir, workspace, "run-1")
+    old = new_workspace(seed_dir, workspace, "run-1")
     with pytest.raises(OSError, match="full"):
         write_manifest(workspace, old, files=Failing(3, OSError("full")))
     assert read_manifest(workspace) == old

@@ -99,6 +99,7 @@ def test_seed_in_place(parts: Path) -> None:
         skills_dir=parts / "skills" / "v1",
         prompts_dir=parts / "prompts" / "v1",
         subtitles=False,
+        agent="model m",
         tool_version="0.1.0",
     )
     assert open_seed(parts).info.name == "in-place"

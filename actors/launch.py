@@ -1,0 +1,300 @@
+"""From arguments to a run that may start: everything that can be wrong is looked at first.
+
+A fresh run writes nothing before all is checked, and then a whole workspace at once. A resumed
+one takes the workspace's lock before it reads anything, and changes nothing if it is refused.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+
+from actors.cache.settings import resolve_cache
+from actors.config import (
+    ROOT,
+    ConfigError,
+    changed_keys,
+    dump_config,
+    load_config,
+    resolve_path,
+    subject_of,
+)
+from actors.dataset.pools import FrozenData, load_frozen
+from actors.dataset.preflight import preflight
+from actors.dataset.questions import load_questions
+from actors.evolver.document import validate
+from actors.llm.endpoints import resolve_endpoints
+from actors.system import Paths, uses_twin
+from actors.video.store import find_tree
+from actors.video.tree import TreeError
+from actors.workspace.atomic import sweep_tmp, write_atomic
+from actors.workspace.create import init_workspace_from_seed, latest_workspace, next_workspace
+from actors.workspace.files import sha256_hex
+from actors.workspace.lock import WorkspaceLock
+from actors.workspace.manifest import read_manifest, write_manifest
+from actors.workspace.seed import BASELINE, open_seed
+from actors.workspace.versions import read_skills
+from protocol.settings import Config
+
+__all__ = ["Launch", "fresh", "resume"]
+
+CONFIG = "config.yaml"
+DEMO = ROOT / "config" / "demo.yaml"
+
+
+@dataclass(frozen=True)
+class Launch:
+    """A run that is ready to start. lock: held. accepted: changes that were accepted by name."""
+
+    config: Config
+    paths: Paths
+    run_id: str
+    resumed: bool
+    lock: WorkspaceLock
+    accepted: tuple[str, ...]
+
+
+def fresh(config_path: Path | None, assignments: Sequence[str], workspace: Path | None) -> Launch:
+    """Make a workspace and lock it.
+
+    Raises ConfigError, WorkspaceError, DataError or OSError; nothing is written then.
+    """
+    source = config_path or DEMO
+    config, places = _with_places(load_config(source, assignments), source)
+    _check_surroundings(config)
+    seed = open_seed(places["seed"])
+    frozen = load_frozen(places["seed"], load_questions(places["questions"]))
+    _check_data(config, frozen)
+    trees_sha256 = _check_trees(frozen, places["trees"])
+    _check_skills(places["seed"], seed.info.skills_version)
+    chosen = (workspace or next_workspace(_workspaces(config), config.run.name)).resolve()
+    run_id = f"{config.run.name}-{_settings_sha256(config)[:8]}"
+    init_workspace_from_seed(
+        places["seed"],
+        chosen,
+        run_id,
+        settings_sha256=_settings_sha256(config),
+        trees_sha256=trees_sha256,
+        beside={CONFIG: dump_config(config).encode()},
+    )
+    lock = WorkspaceLock(chosen)
+    lock.acquire()
+    return Launch(config, _paths(chosen, places), run_id, resumed=False, lock=lock, accepted=())
+
+
+def resume(
+    config_path: Path | None,
+    assignments: Sequence[str],
+    workspace: Path | None,
+    accept: Sequence[str],
+) -> Launch:
+    """Lock a workspace and see that it is the run that it was.
+
+    workspace: None: the latest of the configured name. accept: keys that may differ.
+    Raises as ``fresh`` does; the workspace is unchanged then.
+    """
+    found = _to_resume(config_path, assignments, workspace)
+    lock = WorkspaceLock(found)
+    lock.acquire()
+    try:
+        return _resume(config_path, assignments, found, accept, lock)
+    except BaseException:
+        lock.release()
+        raise
+
+
+def _resume(
+    config_path: Path | None,
+    assignments: Sequence[str],
+    workspace: Path,
+    accept: Sequence[str],
+    lock: WorkspaceLock,
+) -> Launch:
+    sweep_tmp(workspace)
+    manifest = read_manifest(workspace)
+    stored_path = workspace / CONFIG
+    stored = load_config(stored_path)
+    if _settings_sha256(stored) != manifest.settings_sha256:
+        raise ConfigError(
+            [
+                f"{stored_path}: is not what the run was begun with (its settings have another "
+                "fingerprint than manifest.json says)",
+                "Restore the file; to change a setting, give --set KEY=VALUE --accept-change KEY",
+            ]
+        )
+    source = config_path or stored_path
+    config, places = _with_places(load_config(source, assignments), source)
+    _check_surroundings(config)
+    accepted = _accepted(workspace, changed_keys(stored, config), accept)
+    _check_inputs(workspace, places, manifest.baseline_sha256, manifest.trees_sha256)
+    settings = _settings_sha256(config)
+    if settings != manifest.settings_sha256:
+        write_manifest(workspace, msgspec.structs.replace(manifest, settings_sha256=settings))
+    write_atomic(stored_path, dump_config(config).encode())
+    return Launch(config, _paths(workspace, places), manifest.run_id, True, lock, tuple(accepted))
+
+
+def _accepted(
+    workspace: Path, changed: Sequence[tuple[str, object, object]], accept: Sequence[str]
+) -> list[str]:
+    """The changes in words. Raises ConfigError for one that was not accepted, or never made."""
+    lines = {key: f"{key}: {old!r} -> {new!r}" for key, old, new in changed}
+    refused = [key for key in lines if key not in accept]
+    if refused:
+        flags = " ".join(f"--accept-change {key}" for key in refused)
+        raise ConfigError(
+            [
+                f"{workspace} was begun with other settings:",
+                *(f"  {lines[key]}" for key in refused),
+                f"Take them back, or accept each of them: {flags}",
+            ]
+        )
+    unknown = sorted(set(accept) - lines.keys())
+    if unknown:
+        raise ConfigError([f"--accept-change {key}: does not differ" for key in unknown])
+    return [lines[key] for key in accept]
+
+
+def _check_inputs(
+    workspace: Path, places: dict[str, Path], baseline_sha256: str, trees_sha256: str
+) -> None:
+    """The files that decide what a run finds are the ones that it began with."""
+    problems = []
+    if sha256_hex((workspace / BASELINE).read_bytes()) != baseline_sha256:
+        problems.append(f"{workspace / BASELINE}: was changed since the run began; restore it")
+    frozen = load_frozen(workspace, load_questions(places["questions"]))
+    if _check_trees(frozen, places["trees"]) != trees_sha256:
+        problems.append(f"{places['trees']}: the trees were changed since the run began")
+    if problems:
+        raise ConfigError([*problems, "Restore them, or begin a fresh run"])
+
+
+def _to_resume(
+    config_path: Path | None, assignments: Sequence[str], workspace: Path | None
+) -> Path:
+    found = workspace
+    if found is None:
+        config = load_config(config_path or DEMO, assignments)
+        root = _workspaces(config)
+        found = latest_workspace(root, config.run.name)
+        if found is None:
+            place = root / f"{config.run.name}-NNN"
+            raise ConfigError([f"--resume: there is no {place}; start one with bin/train"])
+    if not (found / "manifest.json").is_file():
+        hint = "; CONFIG goes before --resume" if found.suffix in (".yaml", ".yml") else ""
+        raise ConfigError([f"--resume {found}: is no workspace (it has no manifest.json){hint}"])
+    return found.resolve()
+
+
+def _workspaces(config: Config) -> Path:
+    root = Path(config.run.workspaces).expanduser()
+    return root if root.is_absolute() else ROOT / root
+
+
+def _settings_sha256(config: Config) -> str:
+    """Fingerprint of what makes it this run: pace and place do not."""
+    return hashlib.sha256(msgspec.json.encode(subject_of(config), order="sorted")).hexdigest()
+
+
+def _with_places(config: Config, source: Path) -> tuple[Config, dict[str, Path]]:
+    """The configuration with paths that hold from anywhere, and the places themselves."""
+    wanted = {
+        "data.seed": config.data.seed,
+        "data.questions": config.data.questions,
+        "data.trees": config.data.trees,
+    }
+    if uses_twin(config):
+        wanted["twin.world"] = config.twin.world
+    problems: list[str] = []
+    places: dict[str, Path] = {}
+    for key, text in wanted.items():
+        try:
+            places[key.partition(".")[2]] = resolve_path(text, source)
+        except ConfigError as error:
+            problems += [f"{key}: {problem}" for problem in error.problems]
+    if problems:
+        raise ConfigError(problems)
+    texts = {name: _portable(place) for name, place in places.items()}
+    data = msgspec.structs.replace(
+        config.data, seed=texts["seed"], questions=texts["questions"], trees=texts["trees"]
+    )
+    twin = msgspec.structs.replace(config.twin, world=texts.get("world", config.twin.world))
+    return msgspec.structs.replace(config, data=data, twin=twin), places
+
+
+def _portable(place: Path) -> str:
+    """Relative inside the checkout, so that it may move; absolute elsewhere."""
+    with suppress(ValueError):
+        return str(place.relative_to(ROOT))
+    return str(place)
+
+
+def _paths(workspace: Path, places: dict[str, Path]) -> Paths:
+    return Paths(
+        workspace=workspace,
+        questions=places["questions"],
+        trees=places["trees"],
+        world=places.get("world"),
+    )
+
+
+def _check_surroundings(config: Config) -> None:
+    """What the environment must hold: keys of endpoints, sane cache settings (row P1-1)."""
+    problems = []
+    checks: tuple[Callable[[], object], ...] = (
+        lambda: resolve_endpoints(config.llm.endpoints, os.environ),
+        lambda: resolve_cache(config.cache, os.environ),
+    )
+    for check in checks:
+        try:
+            check()
+        except ValueError as error:
+            problems.append(str(error))
+    if problems:
+        raise ConfigError(problems)
+
+
+def _check_data(config: Config, frozen: FrozenData) -> None:
+    """Pre-flight must leave something to train (row P0-3)."""
+    classes = preflight(
+        frozen.diag,
+        frozen.val,
+        frozen.test,
+        eval_min_per_class=config.data.eval_min_per_class,
+        trainable_min_units=config.data.trainable_min_units,
+    )
+    if not any(row.trainable for row in classes):
+        shown = [f"  {row.task_type}: {row.reason}" for row in classes]
+        raise ConfigError(["pre-flight leaves no class to train:", *shown])
+
+
+def _check_trees(frozen: FrozenData, trees: Path) -> str:
+    """Every video has a tree; returns the fingerprint of them all."""
+    digest = hashlib.sha256()
+    problems = []
+    for video_id in sorted({question.video_id for question in frozen.questions}):
+        try:
+            digest.update(hashlib.sha256(find_tree(trees, video_id).read_bytes()).digest())
+        except TreeError as error:
+            problems.append(str(error))
+    if problems:
+        shown = [f"  {problem}" for problem in problems[:5]]
+        raise ConfigError([f"data.trees: {len(problems)} videos have no tree, such as", *shown])
+    return digest.hexdigest()
+
+
+def _check_skills(seed: Path, version: str) -> None:
+    """A damaged document could never be edited: its class would silently not train."""
+    problems = [
+        f"{seed / 'skills' / version}: {skill.task_type}: {problem}"
+        for skill in read_skills(seed / "skills", version)
+        for problem in validate(skill.text)
+    ]
+    if problems:
+        raise ConfigError(problems)
