@@ -45,7 +45,7 @@ def _gate_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) 
 def _gate(arguments: argparse.Namespace) -> int:
     try:
         judged = judge_blocks(
-            arguments.blocks.split(" "), arguments.alpha, arguments.wrong_remaining
+            arguments.blocks.upper().split(" "), arguments.alpha, arguments.wrong_remaining
         )
     except ValueError as error:
         sys.stderr.write(f"bin/trm gate: {error}\n")
@@ -58,7 +58,8 @@ def _gate(arguments: argparse.Namespace) -> int:
             f"look {number}: W {block.W}  L {block.L}  T {block.T}  missing {block.missing}  "
             f"e {block.e:.4g}\n"
         )
-    sys.stdout.write(f"{judged.verdict} ({judged.reason}), p_gate {judged.p_gate:.4g}\n")
+    where = "" if judged.accept_block is None else f" at look {judged.accept_block}"
+    sys.stdout.write(f"{judged.verdict}{where} ({judged.reason}), p_gate {judged.p_gate:.4g}\n")
     return 0
 
 

@@ -300,7 +300,7 @@ def render(parts: Sequence[Table | Group | Text], file_width: int | None = None)
 
 
 def where_lines(workspace: Path, resume: str) -> Text:
-    """Where everything lies, and the line that goes on from here."""
+    """Where everything lies, and the line that trains further."""
     names = {
         "documents": "skills/ and prompts/ (vN, never edited)",
         "what happened": "run.db (steps, edits, decisions, outcomes, traces)",
@@ -309,5 +309,5 @@ def where_lines(workspace: Path, resume: str) -> Text:
     }
     lines = [f"Workspace {workspace}"]
     lines += [f"  {what:<14} {where}" for what, where in names.items()]
-    lines += [f"Go on with: {resume}"]
+    lines += [f"To train further: {resume} --set trainer.epochs=N"]
     return Text("\n".join(lines))

@@ -19,11 +19,13 @@ from typing import Generic, TypeVar
 
 import msgspec
 
-__all__ = ["Decoded", "Unreadable", "decode_reply", "reply_schema"]
+__all__ = ["Decoded", "Unreadable", "close_brackets", "decode_reply", "reply_schema"]
 
 T = TypeVar("T")
 _WASTE = 16  # characters read in vain, as a multiple of the reply's length
 _OPENING = re.compile(r'\{(?=\s{0,64}["}])')  # any other brace cannot begin a JSON object
+_CLOSER = {"{": "}", "[": "]"}
+_MOST_CLOSERS = 3
 _scanner = json.JSONDecoder(strict=False)
 
 
@@ -72,6 +74,34 @@ def decode_reply(text: str, wanted: type[T]) -> Decoded[T] | Unreadable:
     if best is None or broken_size > best_size:
         return broken
     return best
+
+
+def close_brackets(text: str) -> str:
+    """The text with the closing brackets that its last object lacks, at most a few.
+
+    Small models end a nested reply one brace early. Only for replies that ended by themselves
+    (never for one cut at a length limit), and only where a wrong guess costs little: an action,
+    not an edit. Unchanged if the text ends inside a string, or nothing is open.
+    """
+    trimmed = text.rstrip().removesuffix("```").rstrip()
+    opening = _OPENING.search(trimmed)
+    if opening is None:
+        return text
+    stack: list[str] = []
+    inside, escaped = False, False
+    for character in trimmed[opening.start() :]:
+        if inside:
+            inside = escaped or character != '"'
+            escaped = character == "\\" and not escaped
+        elif character == '"':
+            inside = True
+        elif character in _CLOSER:
+            stack.append(_CLOSER[character])
+        elif stack and character == stack[-1]:
+            stack.pop()
+    if inside or not 0 < len(stack) <= _MOST_CLOSERS:
+        return text
+    return trimmed + "".join(reversed(stack))
 
 
 def reply_schema(wanted: type[object]) -> str:

@@ -14,7 +14,7 @@ import msgspec
 from msgspec import Meta
 
 from actors.rollout.answer_text import as_text, storable
-from prompts.reply import Unreadable, decode_reply
+from prompts.reply import Decoded, Unreadable, close_brackets, decode_reply
 
 __all__ = [
     "Action",
@@ -23,6 +23,7 @@ __all__ = [
     "Search",
     "Submit",
     "Subtitles",
+    "action_schema",
     "confidence_of",
     "read_action",
 ]
@@ -89,10 +90,29 @@ class _Reply(msgspec.Struct, frozen=True):
     thought: object = ""
 
 
+def action_schema() -> str:
+    """The JSON schema of a reply, for endpoints that can hold a model to it."""
+    tool: dict[str, object] = {"type": "string", "enum": list(_FORMS)}
+    call: dict[str, object] = {
+        "type": "object",
+        "properties": {"tool": tool, "args": {"type": "object"}},
+        "required": ["tool", "args"],
+    }
+    reply: dict[str, object] = {
+        "type": "object",
+        "properties": {"thought": {"type": "string"}, "action": call},
+        "required": ["thought", "action"],
+    }
+    return msgspec.json.encode(reply).decode("utf-8")
+
+
 def read_action(text: str) -> Action | Unreadable:
-    """The one JSON object of a reply, as a typed action."""
+    """The one JSON object of a reply, as a typed action; closing braces may be missing."""
     try:
         decoded = decode_reply(text, _Reply)
+        if isinstance(decoded, Unreadable):
+            closed = decode_reply(close_brackets(text), _Reply)
+            decoded = closed if isinstance(closed, Decoded) else decoded
     except (ValueError, RecursionError):  # numbers of thousands of digits, absurd nesting
         return Unreadable("the JSON object holds a value that is too large")
     if isinstance(decoded, Unreadable):

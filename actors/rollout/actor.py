@@ -13,6 +13,7 @@ from typing import TypeVar
 import anyio
 import msgspec
 
+from actors.rollout.action import action_schema
 from actors.rollout.loop import Lost, run_loop
 from actors.rollout.record import missing_row, outcome_row, reply_of, trace_rows
 from actors.runtime.actor import Actor, handles
@@ -36,6 +37,7 @@ from protocol.video import (
 __all__ = ["RolloutActor"]
 
 S = TypeVar("S")
+_ACTION_SCHEMA = action_schema()
 
 
 class RolloutActor(Actor):
@@ -87,7 +89,13 @@ class RolloutActor(Actor):
     async def _chat(
         self, messages: tuple[ChatMessage, ...], salt: str, scope: Scope
     ) -> ChatAnswer | Lost:
-        request = Chat(role="search", messages=messages, cache_salt=salt, scope=scope)
+        request = Chat(
+            role="search",
+            messages=messages,
+            cache_salt=salt,
+            json_schema=_ACTION_SCHEMA,
+            scope=scope,
+        )
         try:
             answer = await self._llm.ask(request)
         except AskFailed as error:

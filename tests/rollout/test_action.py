@@ -15,6 +15,7 @@ from actors.rollout.action import (
     Search,
     Submit,
     Subtitles,
+    action_schema,
     confidence_of,
     read_action,
 )
@@ -79,7 +80,7 @@ def test_bad_calls_are_explained(tool: str, args: object, named: str) -> None:
         "{}",
         '{"action": "view_node"}',
         '{"thought": "x", "action": {"args": {}}}',
-        '{"action": {"tool": "view_node", "args": {"node_id": "x"',
+        '{"action": {"tool": "view_node", "args": {"node_id": "x',
         '{"action": {"tool": "search_similar", "args": {"k": ' + "1" * 5000 + "}}}",
         "[" * 100_000 + "{" * 100_000,
     ],
@@ -105,3 +106,42 @@ def test_any_text_gives_an_action_or_a_problem(text: str) -> None:
     result = read_action(text)
     if isinstance(result, Unreadable):
         result.problem.encode()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"thought": "t", "action": {"tool": "submit_answer", "args": {"answer": "B"}}',
+        '{"thought": "t", "action": {"tool": "submit_answer", "args": {"answer": "B"',
+        '```json\n{"thought": "a } in text", "action": {"tool": "submit_answer", '
+        '"args": {"answer": "B"}}\n```',
+    ],
+    ids=["one brace", "all braces", "fenced"],
+)
+def test_closing_braces_may_be_missing(text: str) -> None:
+    """Seen with small models: the reply ends by itself, one brace early."""
+    action = read_action(text)
+    assert isinstance(action, Action)
+    assert action.call == Submit("B", 0.5)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"thought": "cut in the middle of a str',
+        '{"thought": {"a": {"b": {"c": {"d": {"e": 1',
+        "no object at all",
+    ],
+)
+def test_a_reply_that_was_cut_is_not_completed(text: str) -> None:
+    """Only closers are added, never content."""
+    assert isinstance(read_action(text), Unreadable)
+
+
+def test_the_schema_is_what_the_reader_reads() -> None:
+    """An endpoint held to the schema gives replies that can be read."""
+    schema = json.loads(action_schema())
+    tools = schema["properties"]["action"]["properties"]["tool"]["enum"]
+    for tool in tools:
+        reply = {"thought": "", "action": {"tool": tool, "args": {}}}
+        assert isinstance(read_action(json.dumps(reply)), Action)
