@@ -44,7 +44,6 @@ class _Turn(msgspec.Struct, frozen=True):
 class _NamedSchema(msgspec.Struct, frozen=True, kw_only=True):
     name: str = "reply"
     schema: msgspec.Raw
-    strict: bool = True
 
 
 class _Format(msgspec.Struct, frozen=True, tag_field="type", tag="json_schema"):
@@ -161,7 +160,9 @@ def _format(chat: Chat) -> _Format | None:
         schema = msgspec.json.decode(chat.json_schema)
     except msgspec.DecodeError as error:
         raise ValueError(f"json_schema of a {chat.role} chat is not JSON: {error}") from error
-    return _Format(_NamedSchema(schema=msgspec.Raw(msgspec.json.encode(schema, order="sorted"))))
+    # In the order of its author: a model that is held to it writes the properties in that order,
+    # and a decision before its reasons is a worse decision.
+    return _Format(_NamedSchema(schema=msgspec.Raw(msgspec.json.encode(schema))))
 
 
 def _turn(message: ChatMessage) -> _Turn:

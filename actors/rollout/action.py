@@ -36,6 +36,19 @@ _FORMS: Mapping[str, str] = {
     "submit_answer": '{"answer": "B", "confidence": 0.8, "evidence": "...", "reasoning": "..."}',
 }
 
+_TIME = ["number", "null"]
+_ARGUMENTS: Mapping[str, Mapping[str, object]] = {
+    "view_node": {"node_id": "string"},
+    "search_similar": {"query": "string", "k": ["integer", "null"]},
+    "search_subtitles": {"query": "string", "start_s": _TIME, "end_s": _TIME},
+    "submit_answer": {
+        "evidence": "string",
+        "reasoning": "string",
+        "answer": "string",
+        "confidence": "number",
+    },
+}
+
 
 class Look(msgspec.Struct, frozen=True):
     """``view_node``."""
@@ -91,17 +104,33 @@ class _Reply(msgspec.Struct, frozen=True):
 
 
 def action_schema() -> str:
-    """The JSON schema of a reply, for endpoints that can hold a model to it."""
-    tool: dict[str, object] = {"type": "string", "enum": list(_FORMS)}
-    call: dict[str, object] = {
+    """The JSON schema of a reply, for endpoints that can hold a model to it.
+
+    Properties stand in the order in which they should be written: the thought before the action,
+    the tool before its arguments.
+    """
+    calls = [
+        {
+            "type": "object",
+            "properties": {
+                "tool": {"enum": [tool]},
+                "args": {
+                    "type": "object",
+                    "properties": {name: {"type": kind} for name, kind in fields.items()},
+                    "required": list(fields),
+                    "additionalProperties": False,
+                },
+            },
+            "required": ["tool", "args"],
+            "additionalProperties": False,
+        }
+        for tool, fields in _ARGUMENTS.items()
+    ]
+    reply = {
         "type": "object",
-        "properties": {"tool": tool, "args": {"type": "object"}},
-        "required": ["tool", "args"],
-    }
-    reply: dict[str, object] = {
-        "type": "object",
-        "properties": {"thought": {"type": "string"}, "action": call},
+        "properties": {"thought": {"type": "string"}, "action": {"anyOf": calls}},
         "required": ["thought", "action"],
+        "additionalProperties": False,
     }
     return msgspec.json.encode(reply).decode("utf-8")
 

@@ -139,9 +139,29 @@ def test_a_reply_that_was_cut_is_not_completed(text: str) -> None:
 
 
 def test_the_schema_is_what_the_reader_reads() -> None:
-    """An endpoint held to the schema gives replies that can be read."""
+    """An endpoint held to the schema gives replies that can be read, for every tool."""
     schema = json.loads(action_schema())
-    tools = schema["properties"]["action"]["properties"]["tool"]["enum"]
-    for tool in tools:
-        reply = {"thought": "", "action": {"tool": tool, "args": {}}}
-        assert isinstance(read_action(json.dumps(reply)), Action)
+    values = {"string": "B", "number": 0.5}
+    tools = []
+    for branch in schema["properties"]["action"]["anyOf"]:
+        (tool,) = branch["properties"]["tool"]["enum"]
+        fields = branch["properties"]["args"]["properties"]
+        args = {
+            name: values[field["type"]] if isinstance(field["type"], str) else None
+            for name, field in fields.items()
+        }
+        reply = {"thought": "", "action": {"tool": tool, "args": args}}
+        action = read_action(json.dumps(reply))
+        assert isinstance(action, Action)
+        assert not isinstance(action.call, BadCall)
+        tools.append(tool)
+    assert tools == ["view_node", "search_similar", "search_subtitles", "submit_answer"]
+
+
+def test_reasons_are_written_before_the_decision() -> None:
+    """Seen with a real server: properties come out in the schema's order, sorted or not."""
+    schema = json.loads(action_schema())
+    assert list(schema["properties"]) == ["thought", "action"]
+    submit = schema["properties"]["action"]["anyOf"][-1]["properties"]
+    assert list(submit) == ["tool", "args"]
+    assert list(submit["args"]["properties"])[:2] == ["evidence", "reasoning"]
