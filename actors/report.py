@@ -28,7 +28,7 @@ from actors.summary import (
     truth_table,
     where_lines,
 )
-from actors.system import Paths, RunResult, seed_serves
+from actors.system import Paths, RunResult, seed_serves, simulated_roles
 from actors.twin.truth import class_accuracy, classify
 from actors.twin.world import load_world
 from actors.workspace.files import read_json
@@ -102,7 +102,7 @@ def final_report(
                 after = right_by_question(reader, key)
             parts.append(accuracy_table(frozen.test, before, after))
         parts.append(edits_table(reader))
-        if paths.world is not None:
+        if paths.world is not None and "search" in simulated_roles(config):
             questions = (*frozen.diag, *frozen.val, *frozen.test)
             parts.append(truth_table(_truths(reader, paths.world, questions)))
         parts.append(calls_table(reader, result.restarts, result.seconds))

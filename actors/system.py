@@ -61,6 +61,7 @@ __all__ = [
     "read_seed_package",
     "run_system",
     "seed_serves",
+    "simulated_roles",
     "specs",
     "uses_twin",
     "with_twin_address",
@@ -99,6 +100,12 @@ class RunResult:
 def uses_twin(config: Config) -> bool:
     """Whether any endpoint is the embedded simulator."""
     return any(endpoint.base_url == TWIN for endpoint in config.llm.endpoints)
+
+
+def simulated_roles(config: Config) -> list[str]:
+    """The roles that the simulator plays. Without ``search`` its planted truth says nothing."""
+    played = {role for e in config.llm.endpoints if e.base_url == TWIN for role in e.roles}
+    return sorted(played)
 
 
 def with_twin_address(config: Config, base_url: str) -> Config:

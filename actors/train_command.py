@@ -25,7 +25,7 @@ from actors.logs import configure_logs
 from actors.report import final_report, preflight_report
 from actors.runtime.errors import AskFailed, StartFailed, SystemFailed
 from actors.runtime.supervisor import Supervisor
-from actors.system import RunResult, run_system, uses_twin
+from actors.system import RunResult, run_system, simulated_roles, uses_twin
 from actors.workspace.errors import WorkspaceError
 from protocol.base import Refused
 from protocol.trainer import TrainingEnded
@@ -139,7 +139,8 @@ def _run(launch: Launch) -> int:
         for change in launch.accepted:
             log.warning("config.change_accepted", change=change)
         if uses_twin(launch.config):
-            log.warning("run.simulator", note="the endpoint is a simulator, not a language model")
+            played = ", ".join(simulated_roles(launch.config))
+            log.warning("run.simulator", roles=played, note="a simulator, not a language model")
         try:
             result = anyio.run(_train, launch)
         except (SystemFailed, AskFailed) as error:
