@@ -28,18 +28,15 @@ from actors.summary import (
     truth_table,
     where_lines,
 )
-from actors.system import Paths, RunResult, seed_serves, simulated_roles
+from actors.system import Paths, RunResult, read_seed_info, seed_serves, simulated_roles
 from actors.twin.truth import class_accuracy, classify
 from actors.twin.world import load_world
-from actors.workspace.files import read_json
-from actors.workspace.seed import SEED
 from protocol.base import Refused
 from protocol.baseline import SeedOutcomes
 from protocol.dataset import DescribeData, PlanEpoch, Question
 from protocol.gate import GetPower, LadderSize
 from protocol.keys import evaluation_key
 from protocol.ledger import DecisionRow
-from protocol.seed import SeedInfo
 from protocol.settings import Config
 from protocol.trainer import TrainingEnded
 
@@ -74,7 +71,7 @@ async def preflight_report(system: Supervisor, config: Config, paths: Paths) -> 
 
 def _foreign_baseline(config: Config, paths: Paths) -> Text:
     """The seed was made with another agent: its answers serve for the split and nothing else."""
-    info = read_json(paths.workspace / SEED, SeedInfo, "restore it from the seed")
+    info = read_seed_info(paths.workspace)
     return Text(
         "The seed's baseline was answered by another agent, so it serves for the split only:\n"
         f"  seed  {info.agent}\n  run   {agent_of(config)}\n"

@@ -58,6 +58,7 @@ __all__ = [
     "Paths",
     "RunResult",
     "answering_specs",
+    "read_seed_info",
     "read_seed_package",
     "run_system",
     "seed_serves",
@@ -214,9 +215,14 @@ def specs(config: Config, paths: Paths, listener: socket.socket | None) -> list[
     ]
 
 
+def read_seed_info(folder: Path) -> SeedInfo:
+    """``seed.json`` of a seed or workspace. Raises BadFile naming file and key."""
+    return read_json(folder / SEED, SeedInfo, "restore it from the seed")
+
+
 def read_seed_package(folder: Path) -> PackageTexts:
     """The documents that a seed or workspace began with. Raises WorkspaceError naming the file."""
-    info = read_json(folder / SEED, SeedInfo, "restore it from the seed")
+    info = read_seed_info(folder)
     return PackageTexts(
         package=Package(skills=info.skills_version, prompts=info.prompts_version),
         skills=read_skills(folder / "skills", info.skills_version),
@@ -226,8 +232,7 @@ def read_seed_package(folder: Path) -> PackageTexts:
 
 def seed_serves(config: Config, folder: Path) -> bool:
     """Whether the seed's baseline was answered by this run's own agent."""
-    info = read_json(folder / SEED, SeedInfo, "restore it from the seed")
-    return info.agent == agent_of(config)
+    return read_seed_info(folder).agent == agent_of(config)
 
 
 def _twin(config: Config, paths: Paths, listener: socket.socket) -> ActorSpec:

@@ -15,10 +15,7 @@ from pathlib import Path
 import anyio
 import structlog
 
-from actors.config import (
-    ROOT,
-    ConfigError,
-)
+from actors.config import ROOT, ConfigError
 from actors.dataset.errors import DataError
 from actors.launch import Launch, fresh, resume
 from actors.logs import configure_logs

@@ -9,8 +9,27 @@ from protocol.dataset import Question
 from protocol.diagnoser import Diagnosis
 from protocol.documents import Skill
 
-__all__ = ["Case", "Edit", "EditReport", "EditStatus", "NoProposal", "Op", "Proposal", "Propose"]
+__all__ = [
+    "Case",
+    "Edit",
+    "EditReport",
+    "EditStatus",
+    "NoProposal",
+    "Op",
+    "Proposal",
+    "Propose",
+    "Reason",
+]
 
+Reason = Literal[
+    "no_cases",
+    "no_edits",
+    "none_applied",
+    "already_rejected",
+    "editor_failed",
+    "editor_unreachable",
+    "editor_refused",
+]
 Op = Literal["append", "insert_after", "replace", "delete"]
 EditStatus = Literal[
     "applied",
@@ -78,15 +97,7 @@ class NoProposal(Message, frozen=True, kw_only=True, tag=True):
     endpoint does not take our requests (key, quota, context), which no waiting mends.
     """
 
-    reason: Literal[
-        "no_cases",
-        "no_edits",
-        "none_applied",
-        "already_rejected",
-        "editor_failed",
-        "editor_unreachable",
-        "editor_refused",
-    ]
+    reason: Reason
     detail: str
     reports: tuple[EditReport, ...]
     editor_calls: int

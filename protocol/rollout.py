@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterable
 from typing import ClassVar, Literal
 
 from protocol.base import Message, Request
 from protocol.dataset import Question
 from protocol.documents import Prompts, Skill
 
-__all__ = ["Answered", "Missed", "Rollout", "Step", "Stop", "soft_score"]
+__all__ = ["Answered", "Missed", "Rollout", "Step", "Stop", "reasons_of", "soft_score"]
 
 Stop = Literal["submitted", "no_answer", "budget", "parse_error"]
 
@@ -65,6 +67,12 @@ class Missed(Message, frozen=True, kw_only=True, tag=True):
     def lasting(self) -> bool:
         """Whether no waiting mends it: the operator must do something first."""
         return self.kind in ("auth", "bad_request", "body", "context", "crash", "quota", "tree")
+
+
+def reasons_of(missed: Iterable[Missed]) -> tuple[str, ...]:
+    """The five most frequent reasons, one line each, for whoever has to mend them."""
+    counted = Counter((miss.kind, miss.detail) for miss in missed)
+    return tuple(f"{n} x {kind}: {detail}" for (kind, detail), n in counted.most_common(5))
 
 
 class Rollout(Request[Answered | Missed], frozen=True, kw_only=True, tag=True):

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Iterable, Sequence
-from typing import Literal
 
 import anyio
 import msgspec
@@ -25,21 +24,12 @@ from prompts.conversation import ChatCall, NotUnderstood, Understood, Unreachabl
 from prompts.templates import Template
 from prompts.trajectory import submission_of
 from protocol.documents import Skill
-from protocol.evolver import Edit, EditReport, NoProposal, Proposal, Propose
+from protocol.evolver import Edit, EditReport, NoProposal, Proposal, Propose, Reason
 from protocol.ledger import RejectedRow
 from protocol.settings import EvolverSettings
 
 __all__ = ["Material", "Result", "deal", "propose"]
 
-Reason = Literal[
-    "no_cases",
-    "no_edits",
-    "none_applied",
-    "already_rejected",
-    "editor_failed",
-    "editor_unreachable",
-    "editor_refused",
-]
 Asked = Understood[EditorReply] | NotUnderstood | Unreachable
 
 

@@ -7,7 +7,6 @@ what infrastructure lost is asked again.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 
 import anyio
@@ -34,7 +33,7 @@ from protocol.gate import (
 )
 from protocol.keys import candidate_salt
 from protocol.ledger import DecisionRow, OutcomeRow, Record, Select, Where, rows_of
-from protocol.rollout import Answered, Missed, Rollout
+from protocol.rollout import Answered, Missed, Rollout, reasons_of
 from protocol.settings import GateSettings
 
 __all__ = ["GateActor", "GateState"]
@@ -302,11 +301,10 @@ class GateActor(Actor):
 
 
 def _outage(request: Trial, lost: Sequence[Missed]) -> Refused:
-    reasons = Counter((missed.kind, missed.detail) for missed in lost)
     return Refused(
         what=f"{request.run_key}: {len(lost)} questions of the ladder stayed missing",
         remedy="mend what the reasons name, then resume; what was answered is in the cache",
-        details=tuple(f"{n} x {kind}: {text}" for (kind, text), n in reasons.most_common(5)),
+        details=reasons_of(lost),
         passing=True,
     )
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 
 import structlog
@@ -22,7 +21,7 @@ from protocol.ledger import (
     Where,
     rows_of,
 )
-from protocol.rollout import Answered, Missed
+from protocol.rollout import Answered, Missed, reasons_of
 
 __all__ = ["evaluate", "outage"]
 
@@ -102,16 +101,13 @@ async def evaluate(
 def outage(run_key: str, counted: Score, results: Sequence[Answered | Missed]) -> Refused:
     """Why the pass does not count, by what the endpoint or the disk said."""
     missed = [result for result in results if isinstance(result, Missed)]
-    reasons = Counter((result.kind, result.detail) for result in missed)
     return Refused(
         what=(
             f"{run_key}: only {counted.coverage:.1%} of {counted.planned} questions were "
             f"answered, {counted.missing} are missing"
         ),
         remedy="mend what the reasons name, then resume; nothing is lost, nothing was scored",
-        details=tuple(
-            f"{count} x {kind}: {detail}" for (kind, detail), count in reasons.most_common(5)
-        ),
+        details=reasons_of(missed),
         passing=not any(result.lasting for result in missed),
     )
 
