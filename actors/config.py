@@ -7,6 +7,7 @@ of it in one error that names the layer, the key and what to do.
 from __future__ import annotations
 
 import difflib
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
@@ -38,6 +39,7 @@ FREE_ON_RESUME = (
     "trainer.epochs",
     "trainer.early_stop_patience",
     "llm.concurrency",
+    "limits.",
     "llm.attempts",
     "llm.connect_s",
     "llm.first_token_s",
@@ -45,7 +47,8 @@ FREE_ON_RESUME = (
     "llm.attempt_s",
     "llm.total_s",
     "llm.backoff",
-    "llm.retry_after_cap_s",
+    "llm.retry_",
+    "llm.outage_s",
     "llm.breaker",
     "agent.concurrency",
     "diagnoser.concurrency",
@@ -55,6 +58,7 @@ FREE_ON_RESUME = (
 )
 
 Tree = dict[str, object]
+_OPEN = "extra_body"  # a mapping whose keys are the server's, not ours
 
 
 class ConfigError(ValueError):
@@ -118,7 +122,7 @@ def _from_set(assignment: str) -> Tree:
 def _leaves(tree: Mapping[str, object], prefix: str = "") -> Iterator[tuple[str, object]]:
     for key, value in tree.items():
         name = f"{prefix}{key}"
-        if isinstance(value, dict):
+        if isinstance(value, dict) and key != _OPEN:
             yield from _leaves(value, f"{name}.")
         else:
             yield name, value
@@ -145,7 +149,9 @@ def _overlay(
             problems.append(f"{source}: unknown key {name!r}{_nearest(name, known)}")
             continue
         below = base[key]
-        if isinstance(below, dict) and isinstance(value, dict):
+        if key == _OPEN:
+            base[key] = value
+        elif isinstance(below, dict) and isinstance(value, dict):
             problems += _overlay(below, value, source, known, f"{name}.")
         elif isinstance(below, dict):
             problems.append(f"{source}: {name!r} is a section, not a value; give its keys")
@@ -190,12 +196,47 @@ def _cross_checks(config: Config) -> list[str]:
         for e in config.llm.endpoints
         if "@" in e.base_url.partition("://")[2].partition("/")[0]
     ]
+    problems += _endpoint_checks(config)
     if config.gate.profile == "audit":
         problems.append("gate.profile: audit is not available yet; use balanced or growth")
     if config.llm.attempt_s > config.llm.total_s:
         problems.append("llm.attempt_s: longer than llm.total_s, so that no try could be repeated")
     if config.evolver.edit_budget_end > config.evolver.edit_budget_start:
         problems.append("evolver.edit_budget_end: larger than edit_budget_start; it decays")
+    return problems
+
+
+_OURS = frozenset(
+    {"messages", "model", "stream", "stream_options", "seed", "temperature", "top_p", "max_tokens"}
+    | {"response_format", "tools", "tool_choice", "n"}
+)
+"""Fields of a request that the client writes itself."""
+
+
+def _endpoint_checks(config: Config) -> list[str]:
+    """extra_body may add to a request, never change what the client relies on."""
+    llm = config.llm
+    bodies = [(f"llm.endpoints: {e.name}", e.extra_body) for e in llm.endpoints]
+    roles = {"search": llm.search, "judge": llm.judge, "evolve": llm.evolve, "vision": llm.vision}
+    bodies += [(f"llm.{name}", role.extra_body) for name, role in roles.items()]
+    problems = [
+        f"{where}: extra_body may not hold {key!r}, which the client writes itself"
+        for where, body in bodies
+        for key in sorted(_OURS & body.keys())
+    ]
+    problems += [
+        f"llm.endpoints: {e.name}: {key!r} stands in its extra_body and in that of llm.{role}"
+        for e in llm.endpoints
+        for role in e.roles
+        for key in sorted(e.extra_body.keys() & roles[role].extra_body.keys())
+    ]
+    if config.limits.max_usd is not None:
+        problems += [
+            f"limits.max_usd: {e.name} has no usd_per_m_prompt and usd_per_m_completion, "
+            "so what it costs would not be counted; 0 is a price"
+            for e in llm.endpoints
+            if e.usd_per_m_prompt is None or e.usd_per_m_completion is None
+        ]
     return problems
 
 
@@ -233,16 +274,35 @@ def agent_of(config: Config) -> str:
     """Who answers: models, sampling and budgets of the agent, in words that can be compared."""
     models = sorted({e.model for e in config.llm.endpoints if "search" in e.roles})
     search = msgspec.to_builtins(config.llm.search)
+    extra = search.pop("extra_body") or {}
+    for endpoint in config.llm.endpoints:
+        if "search" in endpoint.roles:
+            extra = extra | endpoint.extra_body
     named = [f"model {' or '.join(models)}", *(f"{key} {value}" for key, value in search.items())]
+    named += [f"{key} {json.dumps(value, sort_keys=True)}" for key, value in sorted(extra.items())]
     agent = config.agent
     named += [f"max_steps {agent.max_steps}", f"search_k {agent.search_k}"]
     return ", ".join(named)
 
 
 def subject_of(config: Config) -> dict[str, object]:
-    """The settings that decide what a run finds, by dotted key."""
+    """The settings that decide what a run finds, by dotted key.
+
+    Of an endpoint: its model and what is asked of it, not where it runs or what it costs.
+    """
     leaves = _leaves(msgspec.to_builtins(config))
-    return {key: value for key, value in leaves if not key.startswith(FREE_ON_RESUME)}
+    subject = {key: value for key, value in leaves if not key.startswith(FREE_ON_RESUME)}
+    subject["llm.endpoints"] = [
+        {
+            "model": endpoint.model,
+            "roles": sorted(endpoint.roles),
+            "simulator": endpoint.base_url == "twin",
+            "json_output": endpoint.json_output,
+            "extra_body": endpoint.extra_body,
+        }
+        for endpoint in sorted(config.llm.endpoints, key=lambda e: (e.model, sorted(e.roles)))
+    ]
+    return subject
 
 
 def changed_keys(old: Config, new: Config) -> list[tuple[str, object, object]]:

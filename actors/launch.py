@@ -248,7 +248,7 @@ def _check_surroundings(config: Config) -> None:
     """What the environment must hold: keys of endpoints, sane cache settings (row P1-1)."""
     problems = []
     checks: tuple[Callable[[], object], ...] = (
-        lambda: resolve_endpoints(config.llm.endpoints, os.environ),
+        lambda: resolve_endpoints(config.llm.endpoints, os.environ, config.llm.concurrency),
         lambda: resolve_cache(config.cache, os.environ),
     )
     for check in checks:

@@ -5,20 +5,31 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
 
 import msgspec
-
-from actors.gate.by_hand import judge_blocks
-from actors.rollout.answer import rescore
-from actors.train_command import add_train_parser
 
 __all__ = ["main"]
 
 USAGE = 2
 
+Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
 
-def _gate_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+
+def _train_parser(commands: Commands) -> None:
+    from actors.train_command import add_train_parser
+
+    add_train_parser(commands)
+
+
+def _ask_parser(commands: Commands) -> None:
+    from actors.ask_command import add_ask_parser
+
+    add_ask_parser(commands)
+
+
+def _gate_parser(commands: Commands) -> None:
     parser = commands.add_parser(
         "gate",
         help="decide a sequence of outcomes by hand",
@@ -43,6 +54,8 @@ def _gate_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
 
 def _gate(arguments: argparse.Namespace) -> int:
+    from actors.gate.by_hand import judge_blocks
+
     try:
         judged = judge_blocks(
             arguments.blocks.upper().split(" "), arguments.alpha, arguments.wrong_remaining
@@ -63,7 +76,7 @@ def _gate(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _answers_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+def _answers_parser(commands: Commands) -> None:
     parser = commands.add_parser(
         "answers",
         help="read the letter out of submitted answers",
@@ -78,6 +91,8 @@ def _answers_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser
 
 
 def _answers(_: argparse.Namespace) -> int:
+    from actors.rollout.answer import rescore
+
     for number, line in enumerate(sys.stdin, start=1):
         if not line.strip():
             continue
@@ -92,23 +107,32 @@ def _answers(_: argparse.Namespace) -> int:
     return 0
 
 
-def build_parser() -> argparse.ArgumentParser:
-    """All commands."""
+_PARSERS: dict[str, Callable[[Commands], None]] = {
+    "train": _train_parser,
+    "ask": _ask_parser,
+    "gate": _gate_parser,
+    "answers": _answers_parser,
+}
+
+
+def build_parser(command: str = "") -> argparse.ArgumentParser:
+    """All commands; if ``command`` is one of them that one alone, so that no other is loaded."""
     parser = argparse.ArgumentParser(
         prog="trm",
         description="Trains the documents that steer a video question-answering agent.",
         epilog="Every command explains itself: bin/trm COMMAND --help",
     )
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    add_train_parser(commands)
-    _gate_parser(commands)
-    _answers_parser(commands)
+    for name, declare in _PARSERS.items():
+        if command not in _PARSERS or command == name:
+            declare(commands)
     return parser
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command; returns its exit code (2: usage)."""
-    parsed = build_parser().parse_args(arguments)
+    given = sys.argv[1:] if arguments is None else list(arguments)
+    parsed = build_parser(given[0] if given else "").parse_args(given)
     code: int = parsed.run(parsed)
     return code
 

@@ -51,6 +51,7 @@ _LOOKED = ("core", "endgame", "end")
 """Reasons of decisions that came to an accept look; the others stopped before, without a p."""
 
 VERDICTS = ("accept", "reject", "undecided", "untestable")
+_ROLE_NAMES = {"search": "agent", "judge": "judge", "evolve": "editor", "vision": "vision"}
 KINDS = ("helpful", "useless", "harmful")
 
 
@@ -266,12 +267,24 @@ def calls_table(reader: Reader, restarts: int, seconds: float) -> Table:
     table.add_row("model calls answered", str(by_outcome["ok"]))
     table.add_row("answered from the cache", str(cached))
     table.add_row("failed tries", _counts(failed))
-    tokens = [(row.prompt_tokens, row.completion_tokens) for row in attempts]
-    table.add_row("tokens in / out", f"{sum(t[0] for t in tokens)} / {sum(t[1] for t in tokens)}")
+    for role, name in _ROLE_NAMES.items():
+        own = [row for row in attempts if row.role == role]
+        if own:
+            table.add_row(f"tokens in / out, {name}", _tokens(own))
+    table.add_row("tokens in / out, all", _tokens(attempts))
+    if any(row.usd is not None for row in attempts):
+        unpriced = sum(row.usd is None and row.outcome != "cached" for row in attempts)
+        note = f" ({unpriced} tries without a price)" if unpriced else ""
+        table.add_row("US dollars", f"{sum(row.usd or 0.0 for row in attempts):.4f}{note}")
     table.add_row("missing outcomes", _counts({str(k): n for k, n in missing.items()}))
     table.add_row("actor restarts", str(restarts))
     table.add_row("seconds in this process", f"{seconds:.1f}")
     return table
+
+
+def _tokens(attempts: Sequence[AttemptRow]) -> str:
+    sent = sum(row.prompt_tokens for row in attempts)
+    return f"{sent} / {sum(row.completion_tokens for row in attempts)}"
 
 
 def _counts(counted: Mapping[str, int]) -> str:

@@ -144,7 +144,9 @@ def answering_specs(
         ),
         ActorSpec(
             name="llm",
-            factory=lambda peers: LlmActor(config.llm, peers("cache"), peers("ledger")),
+            factory=lambda peers: LlmActor(
+                config.llm, config.limits, peers("cache"), peers("ledger")
+            ),
             asks=("cache", "ledger"),
             concurrency=chats,
         ),

@@ -12,7 +12,8 @@ from typing import Generic, TypeVar
 
 import msgspec
 
-from prompts.reply import Unreadable, decode_reply, reply_schema
+from prompts.reply import Decoded, Unreadable, decode_reply, reply_schema
+from prompts.templates import texts_in
 from protocol.base import Scope
 from protocol.llm import Chat, ChatAnswer, ChatFailed, ChatMessage, Role
 
@@ -52,9 +53,18 @@ class Unreachable(msgspec.Struct, frozen=True):
 
 
 async def ask_for(
-    chat: ChatCall, role: Role, prompt: str, wanted: type[T], scope: Scope
+    chat: ChatCall,
+    role: Role,
+    prompt: str,
+    wanted: type[T],
+    scope: Scope,
+    *,
+    illustration: frozenset[str],
 ) -> Understood[T] | NotUnderstood | Unreachable:
-    """Ask ``role`` for a ``wanted``; replayed from the cache for ever (``cache_salt`` None)."""
+    """Ask ``role`` for a ``wanted``; replayed from the cache for ever (``cache_salt`` None).
+
+    illustration: texts of the prompt's example, which are no reply.
+    """
     schema = reply_schema(wanted)
     messages: tuple[ChatMessage, ...] = (ChatMessage(role="user", content=prompt),)
     problem = ""
@@ -70,6 +80,8 @@ async def ask_for(
             else decode_reply(answer.text, wanted)
         )
         if not isinstance(read, Unreadable):
+            read = _own_words(read, illustration)
+        if not isinstance(read, Unreadable):
             return Understood(read.value, attempt, attempt - 1)
         problem = read.problem
         messages = (
@@ -82,3 +94,11 @@ async def ask_for(
             ),
         )
     return NotUnderstood(problem, _ATTEMPTS, _ATTEMPTS)
+
+
+def _own_words(read: Decoded[T], illustration: frozenset[str]) -> Decoded[T] | Unreadable:
+    """A reply that says something itself; one that repeats the example is none."""
+    copied = sorted(texts_in(msgspec.to_builtins(read.value)) & illustration)
+    if not copied:
+        return read
+    return Unreadable(f"it repeats the example of the instructions ({copied[0]!r})")

@@ -14,6 +14,7 @@ from protocol.base import Message, Request
 
 __all__ = [
     "AnyRow",
+    "AskSpent",
     "AttemptRow",
     "BaselineRow",
     "DecisionRow",
@@ -32,6 +33,7 @@ __all__ = [
     "RejectedRow",
     "Select",
     "Selected",
+    "Spent",
     "StepRow",
     "TraceRow",
     "Where",
@@ -287,6 +289,9 @@ class AttemptRow(Row, frozen=True, kw_only=True, tag=True):
     first_token_s: float | None
     prompt_tokens: int
     completion_tokens: int
+    cached_tokens: int
+    reasoning_tokens: int
+    usd: float | None
 
 
 AnyRow = (
@@ -360,6 +365,24 @@ class Select(Request[Selected], frozen=True, kw_only=True, tag=True):
 
     table: str
     where: tuple[Where, ...] = ()
+
+
+class Spent(Message, frozen=True, kw_only=True, tag=True):
+    """What the whole run has cost so far. calls: tries at endpoints, failed ones too.
+
+    usd: of the tries whose price is known.
+    """
+
+    calls: int
+    prompt_tokens: int
+    completion_tokens: int
+    usd: float
+
+
+class AskSpent(Request[Spent], frozen=True, kw_only=True, tag=True):
+    """Add up the committed attempts of every process that worked on this run."""
+
+    IDEMPOTENT: ClassVar[bool] = True
 
 
 class Flushed(Message, frozen=True, kw_only=True, tag=True):

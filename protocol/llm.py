@@ -17,6 +17,7 @@ __all__ = [
     "ImagePart",
     "Role",
     "TextPart",
+    "ToolCall",
     "Usage",
 ]
 
@@ -32,6 +33,7 @@ FailureKind = Literal[
     "server_error",
     "aborted",
     "breaker_open",
+    "budget",
     "crash",
     # fatal, never retried
     "bad_request",
@@ -63,14 +65,28 @@ class ChatMessage(Message, frozen=True, kw_only=True, tag=True):
 
 
 class Usage(Message, frozen=True, kw_only=True, tag=True):
-    """Tokens as the endpoint counted them; zero where it did not say."""
+    """Tokens as the endpoint counted them; zero where it did not say.
+
+    cached_tokens: the part of the prompt that it had in its cache; reasoning_tokens: the part
+    of the completion that was thought, not said.
+    """
 
     prompt_tokens: int = 0
     completion_tokens: int = 0
+    cached_tokens: int = 0
+    reasoning_tokens: int = 0
+
+
+class ToolCall(Message, frozen=True, kw_only=True, tag=True):
+    """A tool that the model wants called. arguments: JSON text, checked to be JSON."""
+
+    call_id: str
+    name: str
+    arguments: str
 
 
 class Attempt(Message, frozen=True, kw_only=True, tag=True):
-    """One try at one endpoint: ``outcome`` is ``ok`` or a failure kind."""
+    """One try at one endpoint: ``outcome`` is ``ok``, ``cancelled`` or a failure kind."""
 
     endpoint: str
     outcome: str
@@ -81,7 +97,11 @@ class Attempt(Message, frozen=True, kw_only=True, tag=True):
 
 
 class ChatAnswer(Message, frozen=True, kw_only=True, tag=True):
-    """A complete answer: a finish was seen and the stream's end marker too."""
+    """A complete answer: a finish was seen and the stream's end marker too.
+
+    seconds: what the answering try took, kept in the cache: a replayed answer counts against
+    the agent's time budget like the first one, and waiting never does.
+    """
 
     text: str
     finish: Finish
@@ -89,11 +109,16 @@ class ChatAnswer(Message, frozen=True, kw_only=True, tag=True):
     endpoint: str
     cached: bool
     reasoning: str = ""
+    tool_calls: tuple[ToolCall, ...] = ()
+    seconds: float = 0.0
     attempts: tuple[Attempt, ...] = ()
 
 
 class ChatFailed(Message, frozen=True, kw_only=True, tag=True):
-    """No answer. Transient kinds mean infrastructure (outcome *missing*)."""
+    """No answer. Transient kinds mean infrastructure (outcome *missing*).
+
+    ``budget``: a limit of the configuration is reached; nothing was sent.
+    """
 
     kind: FailureKind
     fatal: bool

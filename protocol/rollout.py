@@ -69,6 +69,11 @@ class Missed(Message, frozen=True, kw_only=True, tag=True):
         return self.kind in ("auth", "bad_request", "body", "context", "crash", "quota", "tree")
 
 
+def out_of_budget(results: Iterable[Answered | Missed]) -> bool:
+    """Whether a limit of the configuration ended the pass: then none of it counts."""
+    return any(isinstance(result, Missed) and result.kind == "budget" for result in results)
+
+
 def reasons_of(missed: Iterable[Missed]) -> tuple[str, ...]:
     """The five most frequent reasons, one line each, for whoever has to mend them."""
     counted = Counter((miss.kind, miss.detail) for miss in missed)

@@ -21,6 +21,7 @@ __all__ = [
     "Endpoint",
     "EvolverSettings",
     "GateSettings",
+    "LimitSettings",
     "LlmSettings",
     "RoleSettings",
     "RunSettings",
@@ -63,9 +64,14 @@ class RuntimeSettings(Section, frozen=True, kw_only=True, forbid_unknown_fields=
 
 
 class Endpoint(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """An OpenAI-compatible server. base_url ``twin`` is the embedded simulator.
+    """An OpenAI-compatible server and account. base_url ``twin`` is the embedded simulator.
 
     api_key_env: the *name* of the environment variable with the key; null: no key.
+    concurrency: requests in flight at most; null: ``llm.concurrency``.
+    json_output: what the server can be held to: a JSON schema, any JSON object, or nothing.
+    extra_body: fields of the request that are passed through untouched
+        (``chat_template_kwargs``, thinking switches, ``stop``, ``min_p``).
+    usd_per_m_prompt, usd_per_m_completion: price of a million tokens; null: not counted.
     """
 
     name: str
@@ -73,14 +79,23 @@ class Endpoint(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
     model: str
     roles: tuple[Literal["search", "judge", "evolve", "vision"], ...]
     api_key_env: str | None = None
+    concurrency: Positive | None = None
+    json_output: Literal["schema", "object", "none"] = "schema"
+    extra_body: dict[str, object] = {}
+    usd_per_m_prompt: Annotated[float, Meta(ge=0)] | None = None
+    usd_per_m_completion: Annotated[float, Meta(ge=0)] | None = None
 
 
 class RoleSettings(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Sampling of a role; null leaves the server's own default."""
+    """Sampling of a role; null leaves the server's own default.
+
+    extra_body: as of an endpoint, for every endpoint that serves the role.
+    """
 
     temperature: float | None
     top_p: float | None
     max_tokens: Positive | None
+    extra_body: dict[str, object] = {}
 
 
 class LlmSettings(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -92,9 +107,12 @@ class LlmSettings(Section, frozen=True, kw_only=True, forbid_unknown_fields=True
     evolve: RoleSettings
     vision: RoleSettings
     concurrency: Positive
+    concurrency_start: Positive
     send_seed: bool
-    structured_output: bool
     attempts: Positive
+    retry_share: Share
+    retry_reserve: Positive
+    outage_s: Seconds
     connect_s: Seconds
     first_token_s: Seconds
     idle_s: Seconds
@@ -107,10 +125,21 @@ class LlmSettings(Section, frozen=True, kw_only=True, forbid_unknown_fields=True
     breaker_cooldown_s: Seconds
 
 
-class CacheSettings(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Answered chats. ttl_s is positive: there is no "for ever" (row P1-1)."""
+class LimitSettings(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What a workspace may spend in all its runs; null: no limit. Reaching one stops in order."""
 
-    backend: Literal["sqlite", "redis", "none"]
+    max_calls: Positive | None
+    max_tokens: Positive | None
+    max_usd: Annotated[float, Meta(gt=0)] | None
+
+
+class CacheSettings(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Answered chats. ttl_s is positive: there is no "for ever" (row P1-1).
+
+    backend: ``auto`` is Redis where ``REDIS_URL`` names one, else SQLite.
+    """
+
+    backend: Literal["auto", "sqlite", "redis", "none"]
     ttl_s: Positive
     redis_url: str | None
 
@@ -209,6 +238,7 @@ class Config(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
     run: RunSettings
     runtime: RuntimeSettings
     llm: LlmSettings
+    limits: LimitSettings
     cache: CacheSettings
     data: DataSettings
     agent: AgentSettings

@@ -37,19 +37,22 @@ class CacheChoice(msgspec.Struct, frozen=True, kw_only=True):
 def resolve_cache(settings: CacheSettings, environ: Mapping[str, str]) -> CacheChoice:
     """Join settings and environment; row P1-1.
 
-    ``REDIS_CACHE_TTL`` is checked whenever it is set and wins over ``cache.ttl_s`` for the
-    backend redis; ``REDIS_URL`` wins over ``cache.redis_url``.
+    ``REDIS_URL`` turns the backend ``auto`` into redis and wins over ``cache.redis_url``;
+    ``REDIS_CACHE_TTL`` is checked whenever it is set and wins over ``cache.ttl_s`` for redis.
 
     Raises ValueError naming the variable at fault and the remedy.
     """
+    backend = settings.backend
+    if backend == "auto":
+        backend = "redis" if environ.get(_URL_VARIABLE) else "sqlite"
     ttl_s = _positive("cache.ttl_s", str(settings.ttl_s), "set it in the config")
     text = environ.get(_TTL_VARIABLE)
     if text is not None:
         redis_ttl_s = _positive(_TTL_VARIABLE, text, "set it so, or unset it to use cache.ttl_s")
-        if settings.backend == "redis":
+        if backend == "redis":
             ttl_s = redis_ttl_s
-    url = _redis_url(settings, environ) if settings.backend == "redis" else None
-    return CacheChoice(backend=settings.backend, ttl_s=ttl_s, redis_url=url)
+    url = _redis_url(settings, environ) if backend == "redis" else None
+    return CacheChoice(backend=backend, ttl_s=ttl_s, redis_url=url)
 
 
 def _positive(name: str, text: str, remedy: str) -> int:

@@ -78,7 +78,9 @@ async def judge(
     reached a diagnosis without cause (row P1-5); neither is ever a defect.
     """
     prompt = judge_prompt(template, request, steps, max_trace_chars)
-    outcome = await ask_for(chat, "judge", prompt, JudgeReply, request.scope)
+    outcome = await ask_for(
+        chat, "judge", prompt, JudgeReply, request.scope, illustration=template.illustration
+    )
     match outcome:
         case Understood(value=reply):
             return _diagnosis(

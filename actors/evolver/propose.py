@@ -127,7 +127,14 @@ async def _ask_all(
             growth_chars=growth,
             max_trace_chars=material.settings.max_trace_chars,
         )
-        outcomes[index] = await ask_for(chat, "evolve", prompt, EditorReply, material.request.scope)
+        outcomes[index] = await ask_for(
+            chat,
+            "evolve",
+            prompt,
+            EditorReply,
+            material.request.scope,
+            illustration=template.illustration,
+        )
 
     async with anyio.create_task_group() as group:
         for index, batch in enumerate(batches):

@@ -9,6 +9,7 @@ from actors.ledger.commit import GroupCommit
 from actors.ledger.sqlite import Database
 from actors.runtime.actor import Actor, Context, handles
 from protocol.ledger import (
+    AskSpent,
     Deleted,
     DeleteRun,
     Flush,
@@ -17,6 +18,7 @@ from protocol.ledger import (
     Recorded,
     Select,
     Selected,
+    Spent,
 )
 
 __all__ = ["LedgerActor"]
@@ -73,6 +75,11 @@ class LedgerActor(Actor):
     async def select(self, request: Select) -> Selected:
         """Read committed rows."""
         return Selected(rows=await self._database.select(request))
+
+    @handles(AskSpent)
+    async def spent(self, _: AskSpent) -> Spent:
+        """Add up what the run has cost."""
+        return await self._database.spent()
 
     @handles(Flush)
     async def flush(self, request: Flush) -> Flushed:

@@ -16,6 +16,7 @@ from protocol.ledger import AnyRow, Select
 
 __all__ = [
     "ROW_TYPES",
+    "SPENT_SQL",
     "Scalar",
     "UnknownTable",
     "columns",
@@ -55,6 +56,15 @@ def _column(name: str, hint: object) -> str:
     if scalar not in _AFFINITY:
         raise TypeError(f"column {name}: {hint!r} is not a scalar")
     return f'"{name}" {_AFFINITY[scalar]}{"" if nullable else " NOT NULL"}'
+
+
+SPENT_SQL = """
+SELECT count(*) AS calls,
+       coalesce(sum(prompt_tokens), 0) AS prompt_tokens,
+       coalesce(sum(completion_tokens), 0) AS completion_tokens,
+       coalesce(sum(usd), 0.0) AS usd
+FROM attempts WHERE outcome <> 'cached'
+"""
 
 
 def ddl() -> list[str]:

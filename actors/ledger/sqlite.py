@@ -16,7 +16,7 @@ import aiosqlite
 import anyio
 
 from actors.ledger import schema
-from protocol.ledger import AnyRow, DeleteRun, Record, Select
+from protocol.ledger import AnyRow, DeleteRun, Record, Select, Spent
 
 __all__ = ["Database", "Operation", "read_only_uri"]
 
@@ -108,6 +108,15 @@ class Database:
         with anyio.CancelScope(shield=True):
             fetched: Iterable[sqlite3.Row] = await self._reader.execute_fetchall(statement, values)
         return tuple(schema.read_row(kind, tuple(row)) for row in fetched)
+
+    async def spent(self) -> Spent:
+        """The sums over all committed attempts."""
+        with anyio.CancelScope(shield=True):
+            (row,) = await self._reader.execute_fetchall(schema.SPENT_SQL)
+        calls, prompt_tokens, completion_tokens, usd = row
+        return Spent(
+            calls=calls, prompt_tokens=prompt_tokens, completion_tokens=completion_tokens, usd=usd
+        )
 
     async def sync(self) -> None:
         """Bring everything committed into the main file and to disk.

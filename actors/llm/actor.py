@@ -15,18 +15,21 @@ import msgspec
 import structlog
 
 from actors.llm.breaker import Breaker
-from actors.llm.endpoints import EndpointPool, resolve_endpoints
+from actors.llm.endpoints import ResolvedEndpoint, resolve_endpoints
 from actors.llm.flight import SingleFlight
 from actors.llm.ladder import Ladder
+from actors.llm.limiter import Limit
+from actors.llm.pool import EndpointPool
 from actors.llm.request import PlannedCall, Unencodable, plan_call
+from actors.llm.spending import Spending
 from actors.llm.transport import Transport
 from actors.runtime.actor import Actor, Context, handles
 from actors.runtime.address import Address
 from actors.runtime.errors import AskFailed
 from protocol.cache import CacheGet, CacheHit, CachePut
-from protocol.ledger import AttemptRow, Record
+from protocol.ledger import AskSpent, AttemptRow, Record
 from protocol.llm import Attempt, Chat, ChatAnswer, ChatFailed
-from protocol.settings import LlmSettings
+from protocol.settings import LimitSettings, LlmSettings
 
 __all__ = ["LlmActor"]
 
@@ -57,15 +60,17 @@ class LlmActor(Actor):
     def __init__(
         self,
         settings: LlmSettings,
+        limits: LimitSettings,
         cache: Address,
         ledger: Address,
         *,
         environ: Mapping[str, str] = os.environ,
     ) -> None:
         self._settings = settings
+        self._limits = limits
         self._cache = cache
         self._ledger = ledger
-        self._endpoints = resolve_endpoints(settings.endpoints, environ)
+        self._endpoints = resolve_endpoints(settings.endpoints, environ, settings.concurrency)
         self._flight: SingleFlight[ChatAnswer | ChatFailed] = SingleFlight()
         self._stamps = _Stamps()
         self._opened: tuple[Transport, EndpointPool, Ladder] | None = None
@@ -74,16 +79,24 @@ class LlmActor(Actor):
     async def on_start(self, context: Context) -> None:
         """Open the HTTP client; connections are made when they are needed."""
         settings = self._settings
+        spent = await self._ledger.ask(AskSpent())
+        spending = Spending(
+            self._limits,
+            calls=spent.calls,
+            tokens=spent.prompt_tokens + spent.completion_tokens,
+            usd=spent.usd,
+        )
         transport = Transport(settings)
         pool = EndpointPool(
             self._endpoints,
-            settings.concurrency,
+            lambda endpoint: Limit(settings.concurrency_start, endpoint.concurrency),
             # a probe ends with its attempt; later than that it is lost
-            lambda: Breaker(
+            lambda _: Breaker(
                 settings.breaker_failures, settings.breaker_cooldown_s, settings.attempt_s + 1.0
             ),
+            outage_s=settings.outage_s,
         )
-        self._opened = (transport, pool, Ladder(settings, pool, transport))
+        self._opened = (transport, pool, Ladder(settings, pool, transport, spending))
         self._log = context.log
 
     async def on_stop(self) -> None:
@@ -96,13 +109,13 @@ class LlmActor(Actor):
         """Answer a chat, from the cache or from an endpoint."""
         assert self._opened is not None, "handlers run only after on_start"
         _, pool, ladder = self._opened
-        models = pool.models(request.role)
-        if not models:
+        endpoints = pool.of_role(request.role)
+        if not endpoints:
             return ChatFailed(
                 kind="bad_request", fatal=True, detail=f"no endpoint has the role {request.role}"
             )
         try:
-            call = plan_call(request, self._settings, models)
+            call = plan_call(request, self._settings, endpoints)
         except Unencodable as error:
             return ChatFailed(kind="body", fatal=True, detail=str(error))
 
@@ -117,12 +130,14 @@ class LlmActor(Actor):
             reply = msgspec.structs.replace(reply, cached=True, attempts=())
         if reply.cached:
             hit = Attempt(endpoint=_CACHE, outcome="cached", seconds=0.0)
-            await self._account(call, 0, hit, self._stamps.next())
+            await self._account(call, 0, hit, self._stamps.next(), None)
         return reply
 
     async def _ask(self, ladder: Ladder, call: PlannedCall) -> ChatAnswer | ChatFailed:
-        async def note(number: int, attempt: Attempt, started: datetime) -> None:
-            await self._account(call, number, attempt, started)
+        async def note(
+            number: int, attempt: Attempt, started: datetime, endpoint: ResolvedEndpoint
+        ) -> None:
+            await self._account(call, number, attempt, started, endpoint.usd(attempt.usage))
 
         reply = await ladder.climb(call, note)
         if isinstance(reply, ChatAnswer) and reply.finish in _CACHEABLE and _says(reply):
@@ -146,7 +161,12 @@ class LlmActor(Actor):
             self._warn("llm.cache_put_failed", call, error)
 
     async def _account(
-        self, call: PlannedCall, number: int, attempt: Attempt, started: datetime
+        self,
+        call: PlannedCall,
+        number: int,
+        attempt: Attempt,
+        started: datetime,
+        usd: float | None,
     ) -> None:
         """One row, committed before the reply goes out: no call is missing in the accounts."""
         row = AttemptRow(
@@ -161,6 +181,9 @@ class LlmActor(Actor):
             first_token_s=attempt.first_token_s,
             prompt_tokens=attempt.usage.prompt_tokens,
             completion_tokens=attempt.usage.completion_tokens,
+            cached_tokens=attempt.usage.cached_tokens,
+            reasoning_tokens=attempt.usage.reasoning_tokens,
+            usd=usd,
         )
         await self._ledger.ask(Record(rows=(row,)))
         if attempt.outcome not in ("ok", "cached"):

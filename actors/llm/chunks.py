@@ -46,9 +46,19 @@ class _Choice(_Lax, frozen=True):
     native_finish_reason: str | None = None
 
 
+class _PromptDetails(_Lax, frozen=True):
+    cached_tokens: int | None = None
+
+
+class _CompletionDetails(_Lax, frozen=True):
+    reasoning_tokens: int | None = None
+
+
 class _Usage(_Lax, frozen=True):
     prompt_tokens: int | None = None
     completion_tokens: int | None = None
+    prompt_tokens_details: _PromptDetails | None = None
+    completion_tokens_details: _CompletionDetails | None = None
 
 
 class _Error(_Lax, frozen=True):
@@ -180,9 +190,13 @@ def _tool(tool: _Tool) -> ToolDelta:
 def _usage(usage: _Usage | None) -> Usage | None:
     if usage is None:
         return None
+    prompt = usage.prompt_tokens_details or _PromptDetails()
+    completion = usage.completion_tokens_details or _CompletionDetails()
     return Usage(
         prompt_tokens=max(0, usage.prompt_tokens or 0),
         completion_tokens=max(0, usage.completion_tokens or 0),
+        cached_tokens=max(0, prompt.cached_tokens or 0),
+        reasoning_tokens=max(0, completion.reasoning_tokens or 0),
     )
 
 

@@ -130,9 +130,12 @@ def capped(failure: Failure, cap_s: float) -> Failure:
     return Failure("retry_after_too_long", detail[:_DETAIL_CHARS], wait)
 
 
-def verdict_of(failure: Failure | None) -> Verdict:
-    """What a try says about its endpoint: 429 and our own mistakes say nothing."""
-    if failure is None:
+def verdict_of(failure: Failure | None, probe: bool = False) -> Verdict:
+    """What a try says about its endpoint: our own mistakes say nothing, and neither does a 429.
+
+    probe: a 429 shows a probe that the server is there again; the limiter does the rest.
+    """
+    if failure is None or (probe and failure.kind == "rate_limit"):
         return "success"
     return "failure" if failure.kind in _AGAINST_ENDPOINT else "neutral"
 

@@ -1,8 +1,8 @@
-"""The one retry loop: which endpoint, after how long, and when to give up (S9 of clients.md).
+"""The one retry loop: when a call is tried again, and when it is given up (S3, S9, S18).
 
 Waits are full jitter from a hash of call and attempt, so that a run can be repeated. Partial
-text of a failed try goes nowhere. While every breaker is open it waits for a probe slot and
-burns no attempt. Never touches HTTP, the cache or the ledger itself.
+text of a failed try goes nowhere. While every endpoint is down a call waits and burns no
+attempt; a probe of a broken endpoint is none either. Never touches HTTP, cache or ledger itself.
 """
 
 from __future__ import annotations
@@ -10,35 +10,46 @@ from __future__ import annotations
 import hashlib
 from collections import Counter
 from collections.abc import Awaitable, Callable
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Protocol
 
 import anyio
 import msgspec
 
-from actors.llm.classify import Failure, verdict_of
-from actors.llm.endpoints import EndpointPool, ResolvedEndpoint
+from actors.llm.budget import RetryBudget
+from actors.llm.classify import Failure
+from actors.llm.endpoints import ResolvedEndpoint
+from actors.llm.pool import EndpointPool, Slot
 from actors.llm.request import PlannedCall
+from actors.llm.spending import Spending
 from actors.llm.stream import Complete
 from actors.llm.transport import Exchange
-from protocol.llm import Attempt, ChatAnswer, ChatFailed
+from protocol.llm import Attempt, ChatAnswer, ChatFailed, FailureKind
 from protocol.settings import LlmSettings
 
 __all__ = ["Exchanger", "Ladder", "NoteAttempt", "jitter"]
+
+_MOST_PATIENCE = 4.0
+_BOOKING_S = 2.0
+"""How long a cancelled try may take to get into the accounts."""
 
 
 class Exchanger(Protocol):
     """What makes one try; ``Transport`` in production."""
 
-    async def exchange(self, endpoint: ResolvedEndpoint, body: bytes, limit_s: float) -> Exchange:
-        """One try at one endpoint."""
+    async def exchange(
+        self, endpoint: ResolvedEndpoint, body: bytes, limit_s: float, *, patience: float
+    ) -> Exchange:
+        """One try at one endpoint. patience: multiplies the clocks that measure silence."""
         ...
 
 
 class NoteAttempt(Protocol):
     """Told each try as soon as it is over. number: from 1."""
 
-    def __call__(self, number: int, attempt: Attempt, started: datetime) -> Awaitable[None]: ...
+    def __call__(
+        self, number: int, attempt: Attempt, started: datetime, endpoint: ResolvedEndpoint
+    ) -> Awaitable[None]: ...
 
 
 def jitter(key: str, attempt: int) -> float:
@@ -48,140 +59,114 @@ def jitter(key: str, attempt: int) -> float:
 
 
 class Ladder:
-    """Climbs for every call; holds no state between calls."""
+    """Climbs for every call; between calls it keeps only what they may spend."""
 
     def __init__(
         self,
         settings: LlmSettings,
         pool: EndpointPool,
         exchanger: Exchanger,
+        spending: Spending,
         clock: Callable[[], float] = anyio.current_time,
     ) -> None:
-        self._settings = settings
-        self._pool = pool
-        self._exchanger = exchanger
-        self._clock = clock
+        self.settings = settings
+        self.pool = pool
+        self.exchanger = exchanger
+        self.spending = spending
+        self.clock = clock
+        self.budget = RetryBudget(settings.retry_share, settings.retry_reserve, clock())
 
     async def climb(self, call: PlannedCall, note: NoteAttempt) -> ChatAnswer | ChatFailed:
         """Try until an answer is whole, a failure is fatal, or attempts or time are used up."""
-        return await _Climb(self._settings, self._pool, self._exchanger, self._clock, call).run(
-            note
-        )
-
-
-class _Tried(msgspec.Struct, frozen=True):
-    endpoint: ResolvedEndpoint
-    exchange: Exchange
-    attempt: Attempt
+        return await _Climb(self, call, note).run()
 
 
 class _Climb:
     """One call's way up."""
 
-    def __init__(
-        self,
-        settings: LlmSettings,
-        pool: EndpointPool,
-        exchanger: Exchanger,
-        clock: Callable[[], float],
-        call: PlannedCall,
-    ) -> None:
-        self._settings = settings
-        self._pool = pool
-        self._exchanger = exchanger
-        self._clock = clock
+    def __init__(self, house: Ladder, call: PlannedCall, note: NoteAttempt) -> None:
+        self._house = house
+        self._settings = house.settings
+        self._clock = house.clock
         self._call = call
+        self._note = note
         self._attempts: list[Attempt] = []
+        self._counted = 0  # attempts that were no probes
+        self._timeouts = 0
         self._failures: Counter[str] = Counter()
-        self._rests: dict[str, float] = {}  # endpoint -> when its Retry-After is over
-        self._not_before = clock()
-        self._deadline = clock() + settings.total_s
+        self._began = self._not_before = self._clock()
+        self._deadline = self._began + self._settings.total_s
 
-    async def run(self, note: NoteAttempt) -> ChatAnswer | ChatFailed:
-        last: Failure | None = None
+    async def run(self) -> ChatAnswer | ChatFailed:
+        house, last = self._house, None
+        house.budget.earn()
         while True:
-            endpoint = await self._next_endpoint()
-            if endpoint is None:
-                return self._failed(last)
-            tried = await self._try(endpoint)
-            if tried is None:
-                continue  # its breaker opened while we queued; nothing was sent
-            self._attempts.append(tried.attempt)
-            await note(len(self._attempts), tried.attempt, tried.exchange.started)
-            result = tried.exchange.result
-            if isinstance(result, Complete):
-                return ChatAnswer(
-                    text=result.text,
-                    finish=result.finish,
-                    usage=result.usage,
-                    endpoint=endpoint.name,
-                    cached=False,
-                    reasoning=result.reasoning,
-                    attempts=tuple(self._attempts),
-                )
-            last = result
-            if last.fatal or len(self._attempts) >= self._settings.attempts:
+            if (limit := house.spending.over()) is not None:
+                return self._failed("budget", limit)
+            if last is not None and not await self._sleep_until(self._not_before):
                 return self._gave_up(last)
-            self._step_back(endpoint, last)
+            queued = self._clock()
+            async with house.pool.slot(
+                self._call.role, self._failures, retry=bool(self._attempts), since=self._began
+            ) as slot:
+                # waiting for our turn is back-pressure or an outage, not trying
+                self._deadline += self._clock() - queued
+                if slot is None:
+                    return self._no_endpoint(last)
+                exchange = await self._try(slot)
+            attempt = _attempt(slot, exchange)
+            self._attempts.append(attempt)
+            await self._note(len(self._attempts), attempt, exchange.started, slot.endpoint)
+            if isinstance(exchange.result, Complete):
+                return self._answer(slot, exchange, exchange.result)
+            last = exchange.result
+            self._counted += not slot.probe
+            if last.fatal or self._counted >= self._settings.attempts:
+                return self._gave_up(last)
+            self._step_back(slot, last)
 
-    async def _next_endpoint(self) -> ResolvedEndpoint | None:
-        """The endpoint for the next try, once it is due; None: the total clock ends first."""
-        if not await self._sleep_until(self._not_before):
-            return None
-        while True:
-            now = self._clock()
-            endpoint = self._pool.pick(
-                self._call.role,
-                resting=self._is_resting,
-                failures=self._failures.__getitem__,
+    async def _try(self, slot: Slot) -> Exchange:
+        house, endpoint = self._house, slot.endpoint
+        begun, started = self._clock(), datetime.now(UTC)
+        house.spending.begin()
+        try:
+            exchange = await house.exchanger.exchange(
+                endpoint,
+                self._call.body(endpoint),
+                self._deadline - begun,
+                patience=min(_MOST_PATIENCE, 2.0**self._timeouts),
             )
-            if endpoint is None:
-                if now >= self._deadline:
-                    return None
-                await self._pool.wait_for_change(self._call.role, self._deadline - now)
-                continue
-            rested = self._rests.get(endpoint.name, now)
-            if rested <= now:
-                return endpoint if now < self._deadline else None
-            if not await self._sleep_until(rested):
-                return None
+        except anyio.get_cancelled_exc_class():
+            await self._note_cancelled(endpoint, self._clock() - begun, started)
+            raise
+        result = exchange.result
+        slot.settle(result if isinstance(result, Failure) else None, exchange.first_token_s)
+        house.spending.add(exchange.usage, endpoint.usd(exchange.usage))
+        return exchange
 
-    def _is_resting(self, name: str) -> bool:
-        return self._rests.get(name, self._not_before) > self._clock()
-
-    async def _try(self, endpoint: ResolvedEndpoint) -> _Tried | None:
-        queued = self._clock()
-        async with self._pool.slot(endpoint) as slot:
-            # waiting behind our own limit is back-pressure, not trying
-            self._deadline += self._clock() - queued
-            if slot is None:
-                return None
-            exchange = await self._exchanger.exchange(
-                endpoint, self._call.body(endpoint.model), self._deadline - self._clock()
-            )
-            result = exchange.result
-            failure = result if isinstance(result, Failure) else None
-            slot.verdict = verdict_of(failure)
-            slot.detail = "" if failure is None else f"{failure.kind}: {failure.detail}"
+    async def _note_cancelled(
+        self, endpoint: ResolvedEndpoint, seconds: float, started: datetime
+    ) -> None:
+        """Nobody waits for this try any more; the endpoint worked on it all the same."""
         attempt = Attempt(
             endpoint=endpoint.name,
-            outcome="ok" if failure is None else failure.kind,
-            seconds=exchange.seconds,
-            first_token_s=exchange.first_token_s,
-            detail="" if failure is None else failure.detail,
-            usage=exchange.usage,
+            outcome="cancelled",
+            seconds=seconds,
+            detail="the caller went away; tokens are unknown",
         )
-        return _Tried(endpoint, exchange, attempt)
+        with anyio.move_on_after(_BOOKING_S, shield=True):
+            await self._note(len(self._attempts) + 1, attempt, started, endpoint)
 
-    def _step_back(self, endpoint: ResolvedEndpoint, failure: Failure) -> None:
-        """Note the failure, and how long everyone and this endpoint are left alone."""
+    def _step_back(self, slot: Slot, failure: Failure) -> None:
+        """Note the failure, and how long this call waits before it is tried again."""
         settings, now = self._settings, self._clock()
         number = len(self._attempts)
-        longest = min(settings.backoff_cap_s, settings.backoff_s * 2.0 ** (number - 1))
-        self._not_before = now + longest * jitter(self._call.key, number)
-        self._failures[endpoint.name] += 1
-        if failure.retry_after_s is not None:
-            self._rests[endpoint.name] = now + failure.retry_after_s
+        longest = min(settings.backoff_cap_s, settings.backoff_s * 2.0 ** min(number - 1, 30))
+        # a probe that failed asks again when the breaker says so, which costs no retry
+        turn = 0.0 if slot.probe else self._house.budget.spend_s(now)
+        self._not_before = now + max(turn, longest * jitter(self._call.key, number))
+        self._failures[slot.endpoint.name] += 1
+        self._timeouts += failure.kind == "timeout"
 
     async def _sleep_until(self, when: float) -> bool:
         """False, at once, if the total clock ends before."""
@@ -190,25 +175,44 @@ class _Climb:
         await anyio.sleep(max(0.0, when - self._clock()))
         return True
 
-    def _failed(self, last: Failure | None) -> ChatFailed:
-        """Time is up: for want of an open endpoint, or after the last failure."""
-        open_now = self._pool.pick(self._call.role, lambda _: False, lambda _: 0) is None
-        if last is not None and not open_now:
-            return self._gave_up(last)
-        named = ", ".join(e.name for e in self._pool.of_role(self._call.role))
-        before = f"; before that {last.kind}: {last.detail}" if last is not None else ""
-        return ChatFailed(
-            kind="breaker_open",
-            fatal=False,
-            detail=f"no endpoint of role {self._call.role} lets a request through "
-            f"within {self._settings.total_s:g} s ({named}){before}",
+    def _answer(self, slot: Slot, exchange: Exchange, whole: Complete) -> ChatAnswer:
+        return ChatAnswer(
+            text=whole.text,
+            finish=whole.finish,
+            usage=whole.usage,
+            endpoint=slot.endpoint.name,
+            cached=False,
+            reasoning=whole.reasoning,
+            tool_calls=whole.tool_calls,
+            seconds=exchange.seconds,
             attempts=tuple(self._attempts),
         )
 
-    def _gave_up(self, failure: Failure) -> ChatFailed:
-        return ChatFailed(
-            kind=failure.kind,
-            fatal=failure.fatal,
-            detail=failure.detail,
-            attempts=tuple(self._attempts),
+    def _no_endpoint(self, last: Failure | None) -> ChatFailed:
+        named = ", ".join(e.name for e in self._house.pool.of_role(self._call.role))
+        before = f"; before that {last.kind}: {last.detail}" if last is not None else ""
+        return self._failed(
+            "breaker_open",
+            f"every endpoint of role {self._call.role} ({named}) was down for "
+            f"{self._settings.outage_s:g} s{before}",
         )
+
+    def _gave_up(self, failure: Failure) -> ChatFailed:
+        return msgspec.structs.replace(
+            self._failed(failure.kind, failure.detail), fatal=failure.fatal
+        )
+
+    def _failed(self, kind: FailureKind, detail: str) -> ChatFailed:
+        return ChatFailed(kind=kind, fatal=False, detail=detail, attempts=tuple(self._attempts))
+
+
+def _attempt(slot: Slot, exchange: Exchange) -> Attempt:
+    failure = slot.failure
+    return Attempt(
+        endpoint=slot.endpoint.name,
+        outcome="ok" if failure is None else failure.kind,
+        seconds=exchange.seconds,
+        first_token_s=exchange.first_token_s,
+        detail="" if failure is None else failure.detail,
+        usage=exchange.usage,
+    )

@@ -8,15 +8,17 @@ request itself; only what merely transports it is left out (clients.md A4).
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 
 import msgspec
 
+from actors.llm.endpoints import ResolvedEndpoint
 from protocol.llm import Chat, ChatMessage, ImagePart, Role, TextPart
 from protocol.settings import LlmSettings, RoleSettings
 
-__all__ = ["KEY_VERSION", "PlannedCall", "Unencodable", "plan_call"]
+__all__ = ["KEY_VERSION", "PlannedCall", "Served", "Unencodable", "plan_call"]
 
-KEY_VERSION = 1
+KEY_VERSION = 2
 """Raise it when an answer stored under an old key must not be replayed."""
 
 
@@ -50,6 +52,10 @@ class _Format(msgspec.Struct, frozen=True, tag_field="type", tag="json_schema"):
     json_schema: _NamedSchema
 
 
+class _AnyObject(msgspec.Struct, frozen=True, tag_field="type", tag="json_object"):
+    pass
+
+
 class _Asked(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What the model is asked: everything that can change its answer, save its own name."""
 
@@ -57,7 +63,7 @@ class _Asked(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     temperature: float | None = None
     top_p: float | None = None
     max_tokens: int | None = None
-    response_format: _Format | None = None
+    response_format: _Format | _AnyObject | None = None
 
 
 class _StreamOptions(msgspec.Struct, frozen=True):
@@ -73,12 +79,21 @@ class _Body(_Asked, frozen=True, kw_only=True, omit_defaults=True):
     seed: int | None = None
 
 
+class Served(msgspec.Struct, frozen=True, order=True):
+    """What of an endpoint can change an answer; its address and account cannot."""
+
+    model: str
+    json_output: str
+    extra_body: bytes
+
+
 class _Key(msgspec.Struct, frozen=True, kw_only=True):
     """What the cache key is the hash of."""
 
     version: int
-    models: tuple[str, ...]
+    served: tuple[Served, ...]
     asked: _Asked
+    extra_body: bytes
     seed: int | None
     cache_salt: str | None
 
@@ -89,30 +104,50 @@ class PlannedCall(msgspec.Struct, frozen=True):
     role: Role
     key: str
     asked: _Asked
+    extra_body: bytes
     seed: int | None
 
-    def body(self, model: str) -> bytes:
-        """The request for an endpoint that serves ``model``."""
+    def body(self, endpoint: ResolvedEndpoint) -> bytes:
+        """The request for an endpoint."""
         asked = self.asked
-        return msgspec.json.encode(
+        body = msgspec.json.encode(
             _Body(
-                model=model,
+                model=endpoint.model,
                 messages=asked.messages,
                 temperature=asked.temperature,
                 top_p=asked.top_p,
                 max_tokens=asked.max_tokens,
-                response_format=asked.response_format,
+                response_format=_held_to(asked.response_format, endpoint),
                 stream=True,
                 stream_options=_StreamOptions(),
                 seed=self.seed,
             )
         )
+        for extra in (self.extra_body, endpoint.extra_body):
+            body = _joined(body, extra)
+        return body
 
 
-def plan_call(chat: Chat, settings: LlmSettings, models: tuple[str, ...]) -> PlannedCall:
+def _held_to(
+    wanted: _Format | _AnyObject | None, endpoint: ResolvedEndpoint
+) -> _Format | _AnyObject | None:
+    """The most that the endpoint can enforce of what is wanted."""
+    if wanted is None or endpoint.json_output == "none":
+        return None
+    return wanted if endpoint.json_output == "schema" else _AnyObject()
+
+
+def _joined(body: bytes, extra: bytes) -> bytes:
+    """Two JSON objects as one, the second one's bytes untouched; they share no key (config)."""
+    return body if extra == b"{}" else body[:-1] + b"," + extra[1:]
+
+
+def plan_call(
+    chat: Chat, settings: LlmSettings, endpoints: Sequence[ResolvedEndpoint]
+) -> PlannedCall:
     """The request, its seed and its cache key (row P1-1: the salt is in both).
 
-    models: the names that the role's endpoints serve, sorted; an answer may come from any.
+    endpoints: those that serve the role; an answer may come from any of them.
 
     Raises Unencodable; ValueError if ``json_schema`` is not JSON, which is the caller's bug.
     """
@@ -122,17 +157,25 @@ def plan_call(chat: Chat, settings: LlmSettings, models: tuple[str, ...]) -> Pla
         temperature=sampling.temperature,
         top_p=sampling.top_p,
         max_tokens=chat.max_tokens if chat.max_tokens is not None else sampling.max_tokens,
-        response_format=_format(chat) if settings.structured_output else None,
+        response_format=_format(chat),
     )
     salt = chat.cache_salt
+    extra = msgspec.json.encode(sampling.extra_body)
     try:
         canonical = msgspec.json.encode(asked, order="sorted")
         seed = _seed(salt, canonical) if settings.send_seed else None
-        key = _Key(version=KEY_VERSION, models=models, asked=asked, seed=seed, cache_salt=salt)
+        key = _Key(
+            version=KEY_VERSION,
+            served=tuple(sorted({Served(e.model, e.json_output, e.extra_body) for e in endpoints})),
+            asked=asked,
+            extra_body=extra,
+            seed=seed,
+            cache_salt=salt,
+        )
         digest = hashlib.sha256(msgspec.json.encode(key, order="sorted")).hexdigest()
     except UnicodeEncodeError as error:
         raise Unencodable(f"a message holds text that is not Unicode: {error.reason}") from error
-    return PlannedCall(chat.role, digest, asked, seed)
+    return PlannedCall(chat.role, digest, asked, extra, seed)
 
 
 def _seed(salt: str | None, canonical: bytes) -> int:

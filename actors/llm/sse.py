@@ -48,6 +48,8 @@ class SseDecoder:
 
         Raises EventTooLarge.
         """
+        if not (self._buffer or self._skip_lf or b"\r" in chunk):
+            return self._feed_lines(chunk)
         self._buffer += chunk
         events: list[SseEvent] = []
         start = 0
@@ -66,9 +68,23 @@ class SseDecoder:
         self._scanned = len(self._buffer)
         if self._scanned:
             self._skip_lf = False
+        self._check_size()
+        return events
+
+    def _feed_lines(self, chunk: bytes) -> list[SseEvent]:
+        """Nearly every chunk: it begins with a line and has no CR. Does what ``feed`` does."""
+        lines = chunk.split(b"\n")
+        rest = lines.pop()
+        events = [event for line in lines if (event := self._line(line)) is not None]
+        if rest:
+            self._buffer += rest
+            self._scanned = len(rest)
+        self._check_size()
+        return events
+
+    def _check_size(self) -> None:
         if self._scanned + self._size > MAX_EVENT_BYTES:
             raise EventTooLarge(f"an event is larger than {MAX_EVENT_BYTES} bytes")
-        return events
 
     def close(self) -> SseEvent | None:
         """The event that the end of the body cut short, if any: the caller judges it."""
@@ -102,8 +118,9 @@ class SseDecoder:
         return None
 
     def _dispatch(self) -> SseEvent | None:
-        data, name = b"\n".join(self._data), self._name
-        self._data.clear()
+        parts, name = self._data, self._name
+        data = parts[0] if len(parts) == 1 else b"\n".join(parts)
+        parts.clear()
         self._size = 0
         self._name = b""
         # no data (id, retry or a bare "data:"): a no-op by the standard

@@ -12,13 +12,12 @@ since content types lie. Never waits and never retries.
 
 from __future__ import annotations
 
-import json
-
 import msgspec
 
 from actors.llm.chunks import Done, ErrorFrame, Noise, Piece, Unreadable, read_event
 from actors.llm.sse import MAX_EVENT_BYTES, EventTooLarge, SseDecoder, SseEvent
-from protocol.llm import Finish, Usage
+from actors.llm.tool_calls import ToolCalls
+from protocol.llm import Finish, ToolCall, Usage
 
 __all__ = ["Complete", "Empty", "End", "InBandError", "StreamReader", "Truncated"]
 
@@ -30,6 +29,7 @@ class Complete(msgspec.Struct, frozen=True):
     reasoning: str
     finish: Finish
     usage: Usage
+    tool_calls: tuple[ToolCall, ...] = ()
 
 
 class Truncated(msgspec.Struct, frozen=True):
@@ -76,8 +76,7 @@ class StreamReader:
         self._started = False
         self._text: list[str] = []
         self._reasoning: list[str] = []
-        self._arguments: list[str] = []
-        self._slots: dict[int | str, int] = {}
+        self._tools = ToolCalls()
         self._finish: str | None = None
 
     def feed(self, chunk: bytes) -> bool:
@@ -127,6 +126,8 @@ class StreamReader:
 
     def _take(self, event: SseEvent) -> bool:
         match read_event(event):
+            case Piece() as piece:  # first, since nearly every event is one
+                self._add(piece)
             case Done():
                 self.end = self._conclude(None)
             case ErrorFrame() as frame:
@@ -136,8 +137,6 @@ class StreamReader:
                 self.end = Truncated(why)
             case Noise():
                 return False
-            case Piece() as piece:
-                self._add(piece)
         return True
 
     def _add(self, piece: Piece) -> None:
@@ -146,15 +145,7 @@ class StreamReader:
         if piece.reasoning:
             self._reasoning.append(piece.reasoning)
         for tool in piece.tools:
-            # some servers number every call 0 and tell them apart by id alone (ollama#7881)
-            key: int | str = tool.call_id or (tool.slot if tool.slot is not None else -1)
-            if key not in self._slots and (tool.call_id or not self._arguments):
-                self._slots[key] = len(self._arguments)
-                self._arguments.append("")
-            place = self._slots.get(key, len(self._arguments) - 1)
-            if tool.slot is not None:
-                self._slots[tool.slot] = place  # later parts carry the number without the id
-            self._arguments[place] += tool.arguments
+            self._tools.add(tool)
         self._finish = piece.finish or self._finish
         self.usage = piece.usage or self.usage
 
@@ -164,26 +155,20 @@ class StreamReader:
         if cut is not None:
             return Truncated(cut)
         if self._finish is None:
-            if not (text or reasoning or self._arguments):
+            if not (text or reasoning or self._tools):
                 return Empty("the stream held no answer")
             return Truncated("the stream ended without a finish_reason")
         finish = _FINISHES.get(self._finish, "unknown")
-        if self._arguments and finish != "length":
+        calls: tuple[ToolCall, ...] = ()
+        if self._tools and finish != "length":
             # vLLM says tool_calls for a call that max_tokens cut: only the JSON tells
-            if not all(_is_json(arguments) for arguments in self._arguments):
+            whole = self._tools.whole()
+            if whole is None:
                 return Truncated("a tool call's arguments are not JSON")
-            finish = "tool_calls"
-        if not (text or self._arguments) and finish in ("stop", "tool_calls", "unknown"):
+            calls, finish = whole, "tool_calls"
+        if not (text or self._tools) and finish in ("stop", "tool_calls", "unknown"):
             return Empty(f"finish_reason {self._finish} without an answer")
-        return Complete(text, reasoning, finish, self.usage)
-
-
-def _is_json(text: str) -> bool:
-    try:
-        json.loads(text or "{}")
-    except ValueError:
-        return False
-    return True
+        return Complete(text, reasoning, finish, self.usage, calls)
 
 
 def _encodable(text: str) -> str:

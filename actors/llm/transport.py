@@ -2,7 +2,8 @@
 
     connect       httpx's own connect timeout
     first token   request sent to first data event
-    idle          between data events; comments and pings do not count (clients.md A2.4)
+    idle          between data events; comments and pings do not count (clients.md A2.4);
+                  never shorter than asked, at most 1/16 longer
     attempt       the whole try
     total         the caller's, as the upper bound of the attempt
 
@@ -27,8 +28,8 @@ from actors.llm.classify import (
     failure_of_status,
 )
 from actors.llm.endpoints import ResolvedEndpoint
+from actors.llm.http1 import Http1Transport
 from actors.llm.retry_after import retry_after_s
-from actors.llm.slots import SlotTransport
 from actors.llm.sse import EventTooLarge
 from actors.llm.stream import Complete, StreamReader
 from protocol.llm import Usage
@@ -39,6 +40,9 @@ __all__ = ["Exchange", "Transport"]
 _DRAIN_S = 0.05
 """How long to read on after the end marker: without it the connection is never reused (A2.6)."""
 _CLOSE_S = 1.0
+_IDLE_SLACK = 1 / 16
+"""How much longer than asked the idle clock may run: moving a deadline is costlier than reading
+an event, so that it is moved seldom and too far rather than always and exactly."""
 _ERROR_BODY_BYTES = 64 * 1024
 
 
@@ -62,13 +66,17 @@ class _Progress:
         self._silence = silence
         self._idle_s = idle_s
         self._begun = begun
+        self._moved = -math.inf
 
     def heard(self) -> None:
         """Data came: the silence begins anew."""
         now = anyio.current_time()
         if self.first_token_s is None:
             self.first_token_s = now - self._begun
-        self._silence.deadline = now + self._idle_s
+        slack = self._idle_s * _IDLE_SLACK
+        if now >= self._moved + slack:
+            self._moved = now
+            self._silence.deadline = now + self._idle_s + slack
 
     def ended(self) -> None:
         """Nothing more is needed: silence is no failure any more."""
@@ -93,7 +101,7 @@ class Transport:
             },
             # silence and length are judged by data, not by bytes: only connecting is httpx's
             timeout=httpx.Timeout(None, connect=settings.connect_s),
-            transport=SlotTransport(),
+            transport=Http1Transport(),
             trust_env=False,
             follow_redirects=False,
         )
@@ -102,18 +110,26 @@ class Transport:
         """Close all connections."""
         await self._client.aclose()
 
-    async def exchange(self, endpoint: ResolvedEndpoint, body: bytes, limit_s: float) -> Exchange:
-        """One try. limit_s: what the call's total clock leaves."""
+    async def exchange(
+        self, endpoint: ResolvedEndpoint, body: bytes, limit_s: float, *, patience: float = 1.0
+    ) -> Exchange:
+        """One try. limit_s: what the call's total clock leaves.
+
+        patience: multiplies the clocks that measure silence: a server that is merely slow
+        would fail every try by the same clock (S3).
+        """
         settings = self._settings
+        first_token_s = settings.first_token_s * patience
+        idle_s = settings.idle_s * patience
         started = datetime.now(UTC)
         begun = anyio.current_time()
         attempt_s = min(settings.attempt_s, limit_s)
         result: Complete | Failure | None = None
         with (
             anyio.move_on_after(attempt_s) as attempt,
-            anyio.move_on_after(settings.first_token_s) as silence,
+            anyio.move_on_after(first_token_s) as silence,
         ):
-            progress = _Progress(silence, settings.idle_s, begun)
+            progress = _Progress(silence, idle_s, begun)
             result = await self._guarded(endpoint, body, progress)
         if result is None and isinstance(progress.reader.end, Complete):
             result = progress.reader.end  # a clock ran out after the answer was whole
@@ -121,9 +137,9 @@ class Transport:
             if attempt.cancelled_caught:
                 why = f"attempt: not whole after {attempt_s:g} s"
             elif progress.first_token_s is None:
-                why = f"first token: nothing within {settings.first_token_s:g} s"
+                why = f"first token: nothing within {first_token_s:g} s"
             else:
-                why = f"idle: no data for {settings.idle_s:g} s"
+                why = f"idle: no data for {idle_s:g} s"
             result = Failure("timeout", why)
         if isinstance(result, Failure):
             result = capped(result, settings.retry_after_cap_s)
@@ -171,7 +187,7 @@ class Transport:
 
 async def _read(response: httpx.Response, progress: _Progress) -> Complete | Failure:
     reader = progress.reader
-    chunks = response.aiter_bytes()
+    chunks = _parts(response)
     async for chunk in chunks:
         if reader.feed(chunk):
             progress.heard()
@@ -185,6 +201,14 @@ async def _read(response: httpx.Response, progress: _Progress) -> Complete | Fai
     failure = failure_of_end(end)
     assert failure is not None, "only a complete stream is no failure"
     return failure
+
+
+def _parts(response: httpx.Response) -> AsyncIterator[bytes]:
+    """The body as it comes; decoded only where it is encoded, which we asked not to be."""
+    if "content-encoding" in response.headers:
+        return response.aiter_bytes()
+    assert isinstance(response.stream, httpx.AsyncByteStream), "an async client's stream"
+    return aiter(response.stream)
 
 
 async def _drain(chunks: AsyncIterator[bytes]) -> None:

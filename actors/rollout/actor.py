@@ -67,7 +67,6 @@ class RolloutActor(Actor):
             chat=chat,
             tools=_TreeTools(self._video, request.question.video_id, scope),
             settings=self._settings,
-            clock=anyio.current_time,
         )
         seconds = anyio.current_time() - started
         try:

@@ -100,25 +100,23 @@ async def run_loop(
     chat: ChatCall,
     tools: Tools,
     settings: AgentSettings,
-    clock: Callable[[], float],
 ) -> Ended | Broken:
     """Let the agent answer a question.
 
-    clock: seconds, monotonic. The time budget is looked at between turns: once it is
-    spent, only an answer is taken. A call that hangs is ended by the model client's own
-    clocks and is infrastructure, not the agent's slowness.
+    The time budget is what the answers took: waiting for an endpoint, its outage or a retry
+    is infrastructure, not the agent's slowness, and a replayed answer counts like the first.
+    It is looked at between turns: once it is spent, only an answer is taken.
     """
     overview = await tools.overview()
     if isinstance(overview, Lost):
         return Broken(overview.kind, overview.detail, ())
     messages = opening_messages(prompts, skill, question, overview.text)
-    turns = _Turns(question, messages, tools, settings, clock)
+    turns = _Turns(question, messages, tools, settings)
     while True:
-        started = clock()
         answer = await chat(tuple(turns.messages))
         if isinstance(answer, Lost):
             return Broken(answer.kind, answer.detail, tuple(turns.steps))
-        ended = await turns.take(answer, started)
+        ended = await turns.take(answer)
         if ended is not None:
             return ended
 
@@ -132,38 +130,37 @@ class _Turns:
         messages: list[ChatMessage],
         tools: Tools,
         settings: AgentSettings,
-        clock: Callable[[], float],
     ) -> None:
         self.messages = messages
         self.steps: list[Step] = []
         self._options = question.options
         self._tools = tools
         self._settings = settings
-        self._clock = clock
-        self._deadline = clock() + settings.time_budget_s
+        self._left_s = settings.time_budget_s
         self._used = 0  # actions, readable ones
         self._unreadable = 0  # in a row
         self._told = False  # that its answer holds no letter
         self._last = False  # only an answer is taken
 
-    async def take(self, answer: ChatAnswer, started: float) -> Ended | Broken | None:
+    async def take(self, answer: ChatAnswer) -> Ended | Broken | None:
         """Act on a reply; None: the conversation goes on."""
+        self._left_s -= answer.seconds
         raw = storable(answer.text)
         action = _cut_off() if answer.finish == "length" else read_action(raw)
         if isinstance(action, Unreadable):
-            return self._reask(answer, raw, action.problem, started)
+            return self._reask(answer, raw, action.problem)
         self._unreadable = 0
         self._used += 1
         if isinstance(action.call, Submit):
-            return self._submitted(answer, raw, action, action.call, started)
+            return self._submitted(answer, raw, action, action.call)
         if self._last:
-            self._keep(answer, raw, action, "Not run: only submit_answer was left.", (), started)
+            self._keep(answer, raw, action, "Not run: only submit_answer was left.", ())
             return self._end("budget", "the budget was spent without an answer")
         seen = await self._run(action)
         if isinstance(seen, Lost):
             return Broken(seen.kind, seen.detail, tuple(self.steps))
         ids = seen.node_ids if isinstance(seen, TreeText) else ()
-        self._keep(answer, raw, action, seen.text, ids, started)
+        self._keep(answer, raw, action, seen.text, ids)
         self._show(raw, seen.text)
         return None
 
@@ -181,7 +178,7 @@ class _Turns:
         return await self._tools.subtitles(call.query, call.start_s, call.end_s)
 
     def _submitted(
-        self, answer: ChatAnswer, raw: str, action: Action, submit: Submit, started: float
+        self, answer: ChatAnswer, raw: str, action: Action, submit: Submit
     ) -> Ended | None:
         """A letter ends the rollout; without one the agent is told once, then believed."""
         reading = extract(submit.answer, self._options)
@@ -192,11 +189,11 @@ class _Turns:
             problem = (
                 f"Your answer has no valid letter ({reading.why}). Submit exactly one of {letters}."
             )
-            self._keep(answer, raw, action, problem, (), started)
+            self._keep(answer, raw, action, problem, ())
             self._show(raw, problem)
             return None
         text = f"Answer taken: {letter or 'none'} ({reading.why})."
-        self._keep(answer, raw, action, text, (), started)
+        self._keep(answer, raw, action, text, ())
         return Ended(
             letter=letter,
             why=reading.why,
@@ -206,11 +203,11 @@ class _Turns:
             steps=tuple(self.steps),
         )
 
-    def _reask(self, answer: ChatAnswer, raw: str, problem: str, started: float) -> Ended | None:
+    def _reask(self, answer: ChatAnswer, raw: str, problem: str) -> Ended | None:
         self._unreadable += 1
         self._check_time()
         text = unreadable_text(problem, self._last)
-        self._keep(answer, raw, None, text, (), started)
+        self._keep(answer, raw, None, text, ())
         if self._unreadable >= self._settings.max_parse_failures:
             return self._end("parse_error", f"{self._unreadable} unreadable replies in a row")
         self._say(raw, text)
@@ -227,7 +224,7 @@ class _Turns:
             self._say(raw, observation_text(self._used, steps, observation))
 
     def _check_time(self) -> None:
-        self._last = self._last or self._clock() >= self._deadline
+        self._last = self._last or self._left_s <= 0
 
     def _say(self, raw: str, text: str) -> None:
         # Some endpoints refuse an assistant message without content.
@@ -241,7 +238,6 @@ class _Turns:
         action: Action | None,
         observation: str,
         node_ids: tuple[str, ...],
-        started: float,
     ) -> None:
         self.steps.append(
             Step(
@@ -254,7 +250,7 @@ class _Turns:
                 node_ids=node_ids,
                 prompt_tokens=answer.usage.prompt_tokens,
                 completion_tokens=answer.usage.completion_tokens,
-                seconds=self._clock() - started,
+                seconds=answer.seconds,
             )
         )
 

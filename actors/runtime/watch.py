@@ -34,10 +34,13 @@ async def report_stats(cells: Sequence[Cell], every_s: float) -> None:
 
 
 async def watch_blocked(cells: Sequence[Cell], after_s: float) -> None:
-    """Log ``runtime.blocked`` once for each message that waits longer than ``after_s``.
+    """Log ``runtime.blocked`` once for each message that is the next one for ``after_s``.
 
-    It names who waits and what runs meanwhile; ``runtime.tasks`` follows with all stacks.
+    A long queue that moves is back-pressure and no news: with slow endpoints the last of many
+    waits for hours. It names who waits and what runs meanwhile; ``runtime.tasks`` follows with
+    all stacks.
     """
+    heads: dict[str, tuple[Envelope, float]] = {}  # the next message, and since when it is
     reported: dict[str, Envelope] = {}
     while True:
         await anyio.sleep(after_s / 4)
@@ -46,9 +49,14 @@ async def watch_blocked(cells: Sequence[Cell], after_s: float) -> None:
         for cell in cells:
             oldest = cell.mailbox.oldest
             if oldest is None:
+                heads.pop(cell.name, None)
                 reported.pop(cell.name, None)
                 continue
-            if now - oldest.sent_at <= after_s or reported.get(cell.name) is oldest:
+            head, since = heads.setdefault(cell.name, (oldest, now))
+            if head is not oldest:
+                heads[cell.name] = (oldest, now)
+                continue
+            if now - since <= after_s or reported.get(cell.name) is oldest:
                 continue
             reported[cell.name] = oldest
             found = True

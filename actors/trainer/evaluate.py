@@ -21,7 +21,7 @@ from protocol.ledger import (
     Where,
     rows_of,
 )
-from protocol.rollout import Answered, Missed, reasons_of
+from protocol.rollout import Answered, Missed, out_of_budget, reasons_of
 
 __all__ = ["evaluate", "outage"]
 
@@ -60,7 +60,7 @@ async def evaluate(
     jobs = jobs_for(questions, texts, run_key, epoch_salt(seed, epoch), scope)
     results = await run_jobs(peers.roll, jobs)
     counted = score(results)
-    usable = counted.planned > 0 and counted.coverage >= min_coverage
+    usable = counted.planned > 0 and counted.coverage >= min_coverage and not out_of_budget(results)
     low, high = wilson(counted.right, counted.planned)
     log.info(
         "evaluation.done" if usable else "evaluation.unusable",

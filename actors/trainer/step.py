@@ -21,7 +21,7 @@ from protocol.evolver import Case, Edit, NoProposal, Proposal, Propose
 from protocol.gate import Decision, Trial
 from protocol.keys import epoch_salt, step_key
 from protocol.ledger import DeleteRun, DocumentRow, Record, RejectedRow, StepRow
-from protocol.rollout import Answered, Missed
+from protocol.rollout import Answered, Missed, out_of_budget
 
 __all__ = ["StepDone", "StepPlan", "run_step"]
 
@@ -82,7 +82,8 @@ async def run_step(peers: Peers, plan: StepPlan) -> StepDone | Refused:
     await peers.ledger.ask(DeleteRun(scope=plan.scope, run_key=plan.key))
     results = await _forward(peers, plan)
     counted = score(results)
-    if counted.missing > max(1, (1.0 - plan.min_coverage) * counted.planned):
+    too_many = counted.missing > max(1, (1.0 - plan.min_coverage) * counted.planned)
+    if too_many or out_of_budget(results):
         return outage(f"{plan.key}/rollout", counted, results)
     diagnoses = await _backward(peers, plan, results)
     if isinstance(diagnoses, Refused):

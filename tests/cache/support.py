@@ -52,7 +52,7 @@ def answer(text: str) -> ChatAnswer:
 
 
 def cache_settings(
-    backend: Literal["sqlite", "redis", "none"] = "sqlite",
+    backend: Literal["auto", "sqlite", "redis", "none"] = "sqlite",
     *,
     ttl_s: int = 60,
     redis_url: str | None = None,

@@ -43,6 +43,17 @@ def test_REDIS_URL_wins() -> None:
     assert resolve_cache(settings, {}).redis_url == "redis://config:1/0"
 
 
+@pytest.mark.parametrize(
+    ("environ", "backend"),
+    [({}, "sqlite"), ({"REDIS_URL": ""}, "sqlite"), ({"REDIS_URL": _URL}, "redis")],
+)
+def test_auto_is_redis_where_the_environment_names_one(
+    environ: dict[str, str], backend: str
+) -> None:
+    """Without a word in the config, REDIS_URL decides."""
+    assert resolve_cache(cache_settings("auto"), environ).backend == backend
+
+
 def test_other_backends_hold_no_url() -> None:
     """A REDIS_URL that lies about changes nothing for them."""
     found = resolve_cache(cache_settings("none"), {"REDIS_URL": "nonsense"})

@@ -71,6 +71,10 @@ class Connection:
     def fin(self) -> None:
         self._sock.close()
 
+    def half_close(self) -> None:
+        """Say no more, but listen on."""
+        self._sock.shutdown(socket.SHUT_WR)
+
     def rst(self) -> None:
         self._sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         self._sock.close()

@@ -1,94 +1,67 @@
-"""Keys from the environment, and the choice of an endpoint."""
+"""Keys from the environment, and what of an endpoint's settings a call needs."""
 
 from __future__ import annotations
 
-import anyio
 import msgspec
 import pytest
 
-from actors.llm.breaker import Breaker
-from actors.llm.endpoints import EndpointPool, resolve_endpoints
+from actors.llm.endpoints import ResolvedEndpoint, resolve_endpoints
+from protocol.llm import Usage
+from protocol.settings import Endpoint
 from tests.llm.support import endpoint
 
-TWO = (endpoint("http://a/v1/", "a"), endpoint("http://b/v1", "b", "m2"))
+PLAIN = endpoint("http://a/v1/", "a")
+
+
+def resolved(**changes: object) -> ResolvedEndpoint:
+    wanted: Endpoint = msgspec.structs.replace(PLAIN, **changes)
+    (found,) = resolve_endpoints((wanted,), {"A_KEY": "secret"}, 32)
+    return found
 
 
 def test_keys_come_from_the_named_variable() -> None:
     """And are never shown."""
-    keyed = msgspec.structs.replace(TWO[0], api_key_env="A_KEY")
-    (resolved,) = resolve_endpoints((keyed,), {"A_KEY": "secret"})
-    assert resolved.api_key == "secret"
-    assert resolved.url == "http://a/v1/chat/completions"
-    assert "secret" not in repr(resolved)
+    keyed = resolved(api_key_env="A_KEY")
+    assert keyed.api_key == "secret"
+    assert keyed.url == "http://a/v1/chat/completions"
+    assert "secret" not in repr(keyed)
+    assert resolved().api_key is None
 
 
 @pytest.mark.parametrize("environ", [{}, {"A_KEY": " "}])
 def test_a_missing_key_names_variable_and_endpoint(environ: dict[str, str]) -> None:
     """At start, not at the first call."""
-    keyed = msgspec.structs.replace(TWO[0], api_key_env="A_KEY")
+    keyed = msgspec.structs.replace(PLAIN, api_key_env="A_KEY")
     with pytest.raises(ValueError, match=r"A_KEY.*'a'"):
-        resolve_endpoints((keyed,), environ)
+        resolve_endpoints((keyed,), environ, 32)
 
 
-def pool(concurrency: int = 2, failures: int = 1) -> EndpointPool:
-    return EndpointPool(
-        resolve_endpoints(TWO, {}), concurrency, lambda: Breaker(failures, 60.0, 60.0)
-    )
+@pytest.mark.parametrize("key", ["two\nlines", "two words", "clé"])
+def test_a_key_that_no_header_can_carry_names_its_variable(key: str) -> None:
+    """And does not show the key."""
+    keyed = msgspec.structs.replace(PLAIN, api_key_env="A_KEY")
+    with pytest.raises(ValueError, match=r"A_KEY.*'a'") as caught:
+        resolve_endpoints((keyed,), {"A_KEY": key}, 32)
+    assert key not in str(caught.value)
 
 
-def picked(of: EndpointPool, failures: tuple[str, ...] = ()) -> str | None:
-    found = of.pick("search", lambda _: False, failures.count)
-    return None if found is None else found.name
+def test_an_endpoint_may_have_a_bound_of_its_own() -> None:
+    """Null: that of the configuration."""
+    assert resolved().concurrency == 32
+    assert resolved(concurrency=4).concurrency == 4
 
 
-@pytest.mark.anyio
-async def test_least_in_flight_then_another_than_the_failed() -> None:
-    """Order breaks ties; a failure of this call outweighs the load."""
-    both = pool()
-    a, _ = both.of_role("search")
-    assert both.models("search") == ("m", "m2")
-    assert picked(both) == "a"
-    async with both.slot(a):
-        assert both.in_flight("a") == 1
-        assert picked(both) == "b"
-        assert picked(both, ("b",)) == "a"
-    assert both.in_flight("a") == 0
+def test_extra_fields_are_kept_as_the_bytes_they_are_sent_as() -> None:
+    """None: an empty object."""
+    assert resolved().extra_body == b"{}"
+    extra = {"chat_template_kwargs": {"enable_thinking": False}}
+    assert msgspec.json.decode(resolved(extra_body=extra).extra_body) == extra
 
 
-@pytest.mark.anyio
-async def test_an_open_breaker_is_passed_over() -> None:
-    """Both open: none."""
-    both = pool()
-    for resolved, left in zip(both.of_role("search"), ("b", None), strict=True):
-        async with both.slot(resolved) as slot:
-            assert slot is not None
-            slot.verdict = "failure"
-        assert picked(both) == left
-        async with both.slot(resolved) as slot:
-            assert slot is None
-
-
-@pytest.mark.anyio
-async def test_cancelled_waiters_leave_no_permit_behind() -> None:
-    """S11: most of the queue is cancelled; the rest still gets through."""
-    both = pool(concurrency=1)
-    a, _ = both.of_role("search")
-    done = 0
-
-    async def use(scope: anyio.CancelScope) -> None:
-        nonlocal done
-        with scope:
-            async with both.slot(a) as slot:
-                assert slot is not None
-                await anyio.lowlevel.checkpoint()
-                done += 1
-
-    scopes = [anyio.CancelScope() for _ in range(100)]
-    async with anyio.create_task_group() as tasks:
-        for scope in scopes:
-            tasks.start_soon(use, scope)
-        await anyio.lowlevel.checkpoint()
-        for scope in scopes[10:]:
-            scope.cancel()
-    assert 10 <= done < 100
-    assert both.in_flight("a") == 0
+def test_money_is_known_only_with_both_prices() -> None:
+    """Prices are for a million tokens; a free model costs nothing, an unpriced one is unknown."""
+    usage = Usage(prompt_tokens=2_000_000, completion_tokens=500_000)
+    assert resolved(usd_per_m_prompt=1.5, usd_per_m_completion=4.0).usd(usage) == 5.0
+    assert resolved(usd_per_m_prompt=0.0, usd_per_m_completion=0.0).usd(usage) == 0.0
+    assert resolved(usd_per_m_prompt=1.5).usd(usage) is None
+    assert resolved().usd(usage) is None

@@ -17,7 +17,6 @@ __all__ = [
     "PROMPTS",
     "QUESTION",
     "SKILL",
-    "Clock",
     "ScriptedChat",
     "ScriptedTools",
     "call",
@@ -83,24 +82,15 @@ def submit(answer: object, **more: object) -> str:
     return call("submit_answer", {"answer": answer, "confidence": 0.8, **more})
 
 
-def reply(text: str, finish: Finish = "stop") -> ChatAnswer:
+def reply(text: str, finish: Finish = "stop", seconds: float = 0.0) -> ChatAnswer:
     return ChatAnswer(
         text=text,
         finish=finish,
         usage=Usage(prompt_tokens=100, completion_tokens=10),
         endpoint="scripted",
         cached=False,
+        seconds=seconds,
     )
-
-
-class Clock:
-    """Seconds that pass only when told."""
-
-    def __init__(self) -> None:
-        self.now = 0.0
-
-    def __call__(self) -> float:
-        return self.now
 
 
 class ScriptedChat:
@@ -109,20 +99,16 @@ class ScriptedChat:
     def __init__(
         self,
         script: Sequence[str | ChatAnswer | Lost],
-        clock: Clock | None = None,
         takes_s: float = 0,
     ) -> None:
         self.asked: list[tuple[ChatMessage, ...]] = []
         self._script: Iterator[str | ChatAnswer | Lost] = iter(script)
-        self._clock = clock
         self._takes_s = takes_s
 
     async def __call__(self, messages: tuple[ChatMessage, ...]) -> ChatAnswer | Lost:
         self.asked.append(messages)
-        if self._clock is not None:
-            self._clock.now += self._takes_s
         item = next(self._script)
-        return reply(item) if isinstance(item, str) else item
+        return reply(item, seconds=self._takes_s) if isinstance(item, str) else item
 
     @property
     def last_said(self) -> str:

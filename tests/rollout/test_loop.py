@@ -13,7 +13,6 @@ from tests.rollout.script import (
     PROMPTS,
     QUESTION,
     SKILL,
-    Clock,
     ScriptedChat,
     ScriptedTools,
     call,
@@ -30,7 +29,6 @@ async def _run(
     chat: ScriptedChat,
     tools: ScriptedTools | None = None,
     agent: AgentSettings | None = None,
-    clock: Clock | None = None,
 ) -> Ended | Broken:
     return await run_loop(
         QUESTION.public,
@@ -39,7 +37,6 @@ async def _run(
         chat=chat,
         tools=tools or ScriptedTools(),
         settings=agent or settings(),
-        clock=clock or Clock(),
     )
 
 
@@ -77,9 +74,8 @@ async def test_look_search_listen_and_answer() -> None:
 
 async def test_P0_2_every_turn_is_a_step_with_all_that_diagnosis_needs() -> None:
     """P0-2: thought, call, observation, raw reply and node ids of every turn are kept."""
-    clock = Clock()
-    chat = ScriptedChat(["mumble", LOOK, submit("B")], clock, takes_s=2.0)
-    result = await _run(chat, clock=clock)
+    chat = ScriptedChat(["mumble", LOOK, submit("B")], takes_s=2.0)
+    result = await _run(chat)
     assert isinstance(result, Ended)
     unreadable, look, answer = result.steps
     assert (unreadable.index, unreadable.tool, unreadable.raw) == (1, None, "mumble")
@@ -166,15 +162,13 @@ async def test_a_bad_answer_on_the_last_step_is_told_once_too() -> None:
 
 
 async def test_a_spent_time_budget_forces_the_answer() -> None:
-    clock = Clock()
-    chat = ScriptedChat([LOOK, LOOK, submit("B")], clock, takes_s=60.0)
-    result = await _run(chat, agent=settings(max_steps=50, time_budget_s=100.0), clock=clock)
+    chat = ScriptedChat([LOOK, LOOK, submit("B")], takes_s=60.0)
+    result = await _run(chat, agent=settings(max_steps=50, time_budget_s=100.0))
     assert isinstance(result, Ended)
     assert (result.letter, len(result.steps)) == ("B", 3)
     assert chat.last_said.startswith("Last step. ")
-    late = Clock()
-    looks = ScriptedChat([LOOK] * 3, late, takes_s=60.0)
-    spent = await _run(looks, agent=settings(max_steps=50), clock=late)
+    looks = ScriptedChat([LOOK] * 3, takes_s=60.0)
+    spent = await _run(looks, agent=settings(max_steps=50))
     assert isinstance(spent, Ended)
     assert spent.stop == "budget"
 

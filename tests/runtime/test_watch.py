@@ -111,12 +111,29 @@ async def test_p17_a_message_that_waits_too_long_is_reported_once(journal: Journ
         ("busy", "asker", "Do"),
         ("busy", "outside", "Do"),
     ]
-    assert blocked[0]["oldest_s"] == 10
+    assert blocked[0]["oldest_s"] == 12
     assert blocked[0]["senders_waiting"] == ("outside",)
-    assert blocked[0]["running"] == {"<Do from outside>": 10}
+    assert blocked[0]["running"] == {"<Do from outside>": 12}
     (stacks, *_) = [entry["stacks"] for entry in logs if entry["event"] == "runtime.tasks"]
     assert "task busy#1:Do" in stacks
     assert "in obey" in stacks
+
+
+@on_trio
+async def test_p17_a_long_queue_that_moves_is_no_news(journal: Journal) -> None:
+    """The last of ten waits far longer than the limit, the next one never does."""
+    with capture_logs() as logs:
+        async with (
+            Supervisor(
+                [worker(journal, "a", mailbox_size=10)], settings(), blocked_s=8.0
+            ) as system,
+            anyio.create_task_group() as tasks,
+        ):
+            for _ in range(10):
+                asked = system.address("a").ask(Do(text="sleep 5"))
+                tasks.start_soon(outcome, asked, journal, "ask")
+    assert journal
+    assert not [entry for entry in logs if entry["event"] == "runtime.blocked"]
 
 
 async def test_p17_stacks_of_all_tasks_are_dumped_on_demand(journal: Journal) -> None:

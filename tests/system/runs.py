@@ -59,7 +59,9 @@ def command(*arguments: str) -> list[str]:
 
 
 def _environ() -> dict[str, str]:
-    return os.environ | {"PYTHONPATH": str(ROOT), "PYTHONWARNINGS": "error"}
+    # a Redis of the tests would share answers between runs that are to be compared
+    own = {name: value for name, value in os.environ.items() if name != "REDIS_URL"}
+    return own | {"PYTHONPATH": str(ROOT), "PYTHONWARNINGS": "error"}
 
 
 def settings(assignments: tuple[str, ...]) -> list[str]:
@@ -106,11 +108,11 @@ class Running:
 
 
 @contextmanager
-def running(*arguments: str) -> Iterator[Running]:
+def running(*arguments: str, redis_url: str | None = None) -> Iterator[Running]:
     """Start a run; whatever the test does, no process is left behind."""
     process = subprocess.Popen(
         command(*arguments),
-        env=_environ(),
+        env=_environ() | ({} if redis_url is None else {"REDIS_URL": redis_url}),
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,

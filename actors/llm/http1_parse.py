@@ -1,0 +1,193 @@
+"""HTTP/1.1 on the wire: a request's head as bytes, and the bytes of a response read.
+
+llhttp (through httptools) does the reading; what it leaves to its user is here: interim
+responses, bodies that end with the connection, and what makes a connection unfit for another
+request. As lenient as h11, which httpx uses, and with the same exceptions. Never waits.
+"""
+
+from __future__ import annotations
+
+import re
+
+import httptools
+import httpx
+
+__all__ = ["MAX_HEAD_BYTES", "ResponseParser", "request_head"]
+
+MAX_HEAD_BYTES = 64 * 1024
+"""Ceiling of a response's head, interim responses before it included."""
+
+_TOKEN = re.compile(rb"[-!#$%&'*+.^_`|~0-9a-zA-Z]+")
+_TARGET = re.compile(rb"[\x21-\x7e]+")
+_VALUE = re.compile(rb"(?:[^\x00\s]+(?:[ \t]+[^\x00\s]+)*)?")
+_NEVER_IN_A_VALUE = re.compile(rb"[\x00\r\n]")
+
+
+def request_head(request: httpx.Request) -> bytes:
+    """The request line and the headers.
+
+    Raises LocalProtocolError where a character would let a header say more than it should, and
+    for a body of unknown length.
+    """
+    method, target = request.method.encode("ascii"), request.url.raw_path
+    if not (_TOKEN.fullmatch(method) and _TARGET.fullmatch(target)):
+        raise httpx.LocalProtocolError(f"Illegal request line {method!r} {target!r}")
+    parts = [b"%s %s HTTP/1.1\r\n" % (method, target)]
+    for name, value in request.headers.raw:
+        if not _TOKEN.fullmatch(name):
+            raise httpx.LocalProtocolError(f"Illegal header name {name!r}")
+        if not _VALUE.fullmatch(value):
+            # the value may be a key: it is not shown
+            raise httpx.LocalProtocolError(f"Illegal header value of {name!r}")
+        if name.lower() == b"transfer-encoding":
+            raise httpx.LocalProtocolError("only bodies of known length are sent")
+        parts.append(b"%s: %s\r\n" % (name, value))
+    parts.append(b"\r\n")
+    return b"".join(parts)
+
+
+class ResponseParser:
+    """Reads one response.
+
+    status, headers: valid once ``head_done``. complete: the body has ended. reusable: the
+    connection may serve another request, once ``complete``. error: what is wrong with the
+    response; what came before it is still to be taken.
+    """
+
+    __slots__ = (
+        "_framed",
+        "_head_bytes",
+        "_interim",
+        "_length",
+        "_parser",
+        "_parts",
+        "complete",
+        "error",
+        "head_done",
+        "headers",
+        "reusable",
+        "status",
+    )
+
+    def __init__(self) -> None:
+        self.status = 0
+        self.headers: list[tuple[bytes, bytes]] = []
+        self.head_done = False
+        self.complete = False
+        self.reusable = False
+        self.error: str | None = None
+        self._parts: list[bytes] = []
+        self._interim = False
+        self._framed = False
+        self._length: bytes | None = None
+        self._head_bytes = 0
+        self._parser: httptools.HttpResponseParser | None = httptools.HttpResponseParser(self)
+        self._parser.set_dangerous_leniencies(
+            lenient_headers=True,  # folded lines; what is truly unfit is refused below
+            lenient_chunked_length=True,  # chunked rules where both are said (RFC 9112, 6.3)
+            lenient_optional_cr_before_lf=True,
+            lenient_spaces_after_chunk_size=True,
+        )
+
+    def feed(self, data: bytes) -> None:
+        """Read what came. Afterwards look at ``error``, then at the rest."""
+        assert self._parser is not None, "nothing is fed after the end"
+        try:
+            self._parser.feed_data(data)
+        except httptools.HttpParserCallbackError:
+            raise  # a mistake of ours
+        except (httptools.HttpParserError, httptools.HttpParserUpgrade) as error:
+            self.reusable = False
+            if not self.complete:  # else: bytes after the end, which are no part of the answer
+                self.error = self.error or str(error)
+        if not self.head_done:
+            self._head_bytes += len(data)
+            if self._head_bytes > MAX_HEAD_BYTES:
+                self.error = self.error or f"the head is larger than {MAX_HEAD_BYTES} bytes"
+        if self.complete:
+            self._parser = None  # it refers to this object: no work for the collector
+
+    def eof(self) -> None:
+        """The connection has ended: in order for a body whose end nothing else tells."""
+        self.reusable = False
+        if self.complete or self.error is not None:
+            return
+        if not self.head_done:
+            self.error = "Server disconnected without sending a response."
+        elif not self._framed:
+            self.complete = True
+            self._parser = None
+        else:
+            missing = (
+                "incomplete chunked read"
+                if self._length is None
+                else f"expected {self._length.decode('latin-1')} bytes"
+            )
+            self.error = f"peer closed connection without sending complete message body ({missing})"
+
+    def take(self) -> bytes:
+        """The body's bytes that came since; may be empty."""
+        parts = self._parts
+        if len(parts) == 1:
+            return parts.pop()
+        body = b"".join(parts)
+        parts.clear()
+        return body
+
+    # Called by httptools. Exceptions would be taken for the peer's, so none is raised here.
+
+    def on_message_begin(self) -> None:
+        """A response begins; after the end of ours it is one that nobody asked for."""
+        if self.complete:
+            self.reusable = False
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """A header, or a trailer, which is of no use."""
+        if self.head_done:
+            return
+        value = value.strip(b" \t")
+        if _NEVER_IN_A_VALUE.search(value):
+            self.error = self.error or f"illegal value of header {name!r}"
+        lowered = name.lower()
+        if lowered == b"content-length":
+            self._length = value
+        elif lowered == b"transfer-encoding":
+            if self._framed or value.lower() != b"chunked":
+                self.error = self.error or "only Transfer-Encoding: chunked is supported"
+            self._framed = True
+        self.headers.append((name, value))
+
+    def on_headers_complete(self) -> None:
+        """The head is whole; one of an interim response is forgotten."""
+        if self.head_done or self.error is not None:
+            return
+        assert self._parser is not None
+        status = self._parser.get_status_code()
+        if 100 <= status < 200 and status != 101:
+            self._interim = True
+            self._framed = False
+            self._length = None
+            self.headers.clear()
+            return
+        self.status = status
+        self.head_done = True
+        # said twice, the length is somebody's mistake: nobody knows where the next answer begins
+        self.reusable = self._parser.should_keep_alive() and not (
+            self._framed and self._length is not None
+        )
+        if self._framed:
+            self._length = None
+        else:
+            self._framed = self._length is not None
+
+    def on_body(self, data: bytes) -> None:
+        """A part of the body."""
+        if not self.complete:
+            self._parts.append(data)
+
+    def on_message_complete(self) -> None:
+        """The response has ended."""
+        if self._interim:
+            self._interim = False
+        else:
+            self.complete = True

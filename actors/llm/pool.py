@@ -1,0 +1,297 @@
+"""Who may send now, and where: the queue before all endpoints of a role.
+
+A call waits here, never inside the HTTP client. It is let through to the endpoint whose breaker
+is closed, whose limit has room and which asked for no pause; of several to one that has not
+failed it yet, then to the one with the least in flight. First come, first served.
+
+While every endpoint of a role is down the role is paused: that is said once, its calls wait,
+and each breaker lets one probe through when its cool-down is over; the first that succeeds ends
+the pause. Never sends, never reads a configuration.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+
+import anyio
+import structlog
+
+from actors.llm.breaker import Breaker, Lease
+from actors.llm.classify import Failure, verdict_of
+from actors.llm.endpoints import ResolvedEndpoint
+from actors.llm.limiter import Limit, Permit
+from protocol.llm import Role
+
+__all__ = ["EndpointPool", "Slot"]
+
+log = structlog.get_logger("llm")
+
+
+class Slot:
+    """Leave to send one request to ``endpoint``.
+
+    Left without ``settle`` (cancelled, crashed) it says nothing about the endpoint, so that no
+    probe is lost and none counts.
+    """
+
+    def __init__(self, state: _State, lease: Lease, permit: Permit) -> None:
+        self.endpoint = state.endpoint
+        self.probe = lease.probe
+        self.state = state
+        self.lease = lease
+        self.permit = permit
+        self.failure: Failure | None = None
+        self.first_token_s: float | None = None
+        self.settled = False
+
+    def settle(self, failure: Failure | None, first_token_s: float | None) -> None:
+        """What came of it. failure: None for a whole answer. first_token_s: None if none came."""
+        self.settled = True
+        self.failure = failure
+        self.first_token_s = first_token_s
+
+
+class _State:
+    """One endpoint at run time."""
+
+    def __init__(
+        self, place: int, endpoint: ResolvedEndpoint, limit: Limit, breaker: Breaker
+    ) -> None:
+        self.place = place
+        self.endpoint = endpoint
+        self.limit = limit
+        self.breaker = breaker
+        self.in_flight = 0
+        self.last_error = ""
+
+    def opens_in(self, now: float) -> float:
+        """Seconds until breaker and Retry-After let a request through; 0: now."""
+        return max(self.breaker.retry_in(now), self.limit.held_for(now))
+
+
+class _Waiter:
+    """A call in the queue; ``slot`` is set when it is let through.
+
+    since: when the call began. woken: look again, with or without a slot.
+    """
+
+    def __init__(
+        self, number: int, role: Role, failures: Mapping[str, int], retry: bool, since: float
+    ) -> None:
+        self.number = number
+        self.role = role
+        self.failures = failures
+        self.retry = retry
+        self.since = since
+        self.woken = anyio.Event()
+        self.slot: Slot | None = None
+
+
+class EndpointPool:
+    """All endpoints with their limits and breakers.
+
+    make_limit, make_breaker: build those of an endpoint. outage_s: how long a call waits while
+    its role is paused. clock: seconds, monotonic.
+
+    Invariant: an endpoint has at most ``limit.value`` requests in flight, save those that were
+    sent before the limit was cut.
+    """
+
+    def __init__(
+        self,
+        endpoints: Sequence[ResolvedEndpoint],
+        make_limit: Callable[[ResolvedEndpoint], Limit],
+        make_breaker: Callable[[ResolvedEndpoint], Breaker],
+        *,
+        outage_s: float,
+        clock: Callable[[], float] = anyio.current_time,
+    ) -> None:
+        self._clock = clock
+        self._outage_s = outage_s
+        self._states = [
+            _State(place, endpoint, make_limit(endpoint), make_breaker(endpoint))
+            for place, endpoint in enumerate(endpoints)
+        ]
+        self._of_role: dict[Role, list[_State]] = {}
+        for state in self._states:
+            for role in state.endpoint.roles:
+                self._of_role.setdefault(role, []).append(state)
+        self._queues: dict[Role, deque[_Waiter]] = {role: deque() for role in self._of_role}
+        self._down_since: dict[Role, float] = {}
+        self._arrivals = 0
+
+    def of_role(self, role: Role) -> tuple[ResolvedEndpoint, ...]:
+        """A role's endpoints, in the order of the configuration."""
+        return tuple(state.endpoint for state in self._of_role.get(role, ()))
+
+    def in_flight(self, name: str) -> int:
+        """Requests of an endpoint that are under way."""
+        return next(state.in_flight for state in self._states if state.endpoint.name == name)
+
+    def limit(self, name: str) -> int:
+        """The present limit of an endpoint."""
+        return next(state.limit.value for state in self._states if state.endpoint.name == name)
+
+    @property
+    def waiting(self) -> int:
+        """Calls in the queues."""
+        return sum(map(len, self._queues.values()))
+
+    @asynccontextmanager
+    async def slot(
+        self, role: Role, failures: Mapping[str, int], *, retry: bool, since: float
+    ) -> AsyncIterator[Slot | None]:
+        """Wait until an endpoint may be asked; None: all were down for ``outage_s``.
+
+        failures: endpoint name -> how often it has failed this call. retry: not the first try.
+        since: when the call began, so that a call which probed in vain waits no longer than one
+        that did not.
+        """
+        queue = self._queues[role]
+        slot = None if queue else self._choose(role, failures, retry)
+        if slot is None:
+            self._arrivals += 1
+            slot = await self._wait(queue, _Waiter(self._arrivals, role, failures, retry, since))
+        if slot is None:
+            yield None
+            return
+        try:
+            yield slot
+        finally:
+            self._leave(slot)
+
+    def _choose(self, role: Role, failures: Mapping[str, int], retry: bool) -> Slot | None:
+        now = self._clock()
+        ready = [
+            state
+            for state in self._of_role[role]
+            if state.in_flight < state.limit.value and state.opens_in(now) <= 0
+        ]
+        if not ready:
+            return None
+        state = min(ready, key=lambda s: (failures.get(s.endpoint.name, 0), s.in_flight, s.place))
+        lease = state.breaker.admit(now)
+        assert lease is not None, "retry_in said that it lets a request through"
+        state.in_flight += 1
+        return Slot(state, lease, state.limit.admit(role, state.in_flight, retry=retry))
+
+    async def _wait(self, queue: deque[_Waiter], waiter: _Waiter) -> Slot | None:
+        queue.append(waiter)
+        try:
+            while waiter.slot is None:
+                left = self._outage_left(waiter)
+                if left <= 0:
+                    return None
+                with anyio.move_on_after(min(left, self._next_opening(waiter.role))):
+                    await waiter.woken.wait()
+                if waiter.slot is None:
+                    waiter.woken = anyio.Event()
+                    self._serve((waiter.role,))
+        except BaseException:
+            if waiter.slot is not None:  # let through and cancelled at the same moment
+                self._leave(waiter.slot)
+            raise
+        finally:
+            if waiter.slot is None:
+                queue.remove(waiter)
+        return waiter.slot
+
+    def _outage_left(self, waiter: _Waiter) -> float:
+        down = self._down_since.get(waiter.role)
+        return self._outage_s - (0.0 if down is None else self._clock() - max(down, waiter.since))
+
+    def _next_opening(self, role: Role) -> float:
+        """Seconds until time alone changes something for a role; infinity: it never does."""
+        now = self._clock()
+        openings = (state.opens_in(now) for state in self._of_role[role])
+        return min((opening for opening in openings if opening > 0), default=float("inf"))
+
+    def _serve(self, roles: Sequence[Role]) -> None:
+        """Let through whoever can be, the longest waiting first."""
+        heads = [self._queues[role] for role in roles if self._queues[role]]
+        while heads:
+            queue = min(heads, key=lambda queue: queue[0].number)
+            first = queue[0]
+            first.slot = self._choose(first.role, first.failures, first.retry)
+            if first.slot is None:
+                heads.remove(queue)
+                continue
+            queue.popleft()
+            first.woken.set()
+            if not queue:
+                heads.remove(queue)
+
+    def _leave(self, slot: Slot) -> None:
+        state, now = slot.state, self._clock()
+        opened_in = state.opens_in(now)
+        state.in_flight -= 1
+        if slot.settled:
+            self._adapt(slot, now)
+        verdict = verdict_of(slot.failure, slot.probe) if slot.settled else "neutral"
+        if slot.failure is not None:
+            state.last_error = f"{slot.failure.kind}: {slot.failure.detail}"
+        if state.breaker.record(slot.lease, verdict, now):
+            self._tell_breaker(state, now)
+            for role in state.endpoint.roles:
+                self._tell_role(role, now)
+        self._serve(state.endpoint.roles)
+        opens_in = state.opens_in(now)
+        if opens_in > 0 and not 0 < opened_in <= opens_in:
+            self._wake(state.endpoint.roles)
+
+    def _wake(self, roles: Sequence[Role]) -> None:
+        """An endpoint opens at a time that who sleeps does not know of: all look again."""
+        for role in roles:
+            for waiter in self._queues[role]:
+                waiter.woken.set()
+
+    def _adapt(self, slot: Slot, now: float) -> None:
+        """Feed the limiter."""
+        limit, failure = slot.state.limit, slot.failure
+        before = limit.value
+        if failure is None:
+            limit.answered(slot.permit, now, slot.first_token_s)
+        else:
+            if failure.retry_after_s is not None and not failure.fatal:
+                limit.hold(now, failure.retry_after_s)
+            if failure.kind == "rate_limit":
+                limit.limited(slot.permit, now, failure.retry_after_s)
+            elif verdict_of(failure) == "failure":
+                limit.failed()
+        if limit.value < before:
+            log.info(
+                "llm.limit_cut",
+                endpoint=slot.endpoint.name,
+                limit=limit.value,
+                before=before,
+                why="first tokens come late" if failure is None else failure.kind,
+            )
+
+    def _tell_breaker(self, state: _State, now: float) -> None:
+        if state.breaker.state == "open":
+            log.warning(
+                "llm.breaker_open",
+                endpoint=state.endpoint.name,
+                last_error=state.last_error,
+                retry_in_s=round(state.breaker.retry_in(now), 1),
+            )
+        elif state.breaker.state == "closed":
+            log.info("llm.breaker_closed", endpoint=state.endpoint.name)
+
+    def _tell_role(self, role: Role, now: float) -> None:
+        """One line when a role is paused, one when it goes on."""
+        states = self._of_role[role]
+        down = all(state.breaker.state != "closed" for state in states)
+        if down and role not in self._down_since:
+            self._down_since[role] = now
+            log.warning(
+                "llm.paused",
+                role=role,
+                endpoints={state.endpoint.name: state.last_error for state in states},
+                waits_at_most_s=self._outage_s,
+                next="goes on by itself as soon as one answers; nothing is scored meanwhile",
+            )
+        elif not down and role in self._down_since:
+            log.info("llm.resumed", role=role, paused_s=round(now - self._down_since.pop(role), 1))

@@ -1,0 +1,82 @@
+"""Whole trainings whose endpoint, cache or budget goes away in the middle: same end, or a stop."""
+
+from __future__ import annotations
+
+import os
+import signal
+from contextlib import suppress
+from pathlib import Path
+
+import anyio
+import pytest
+from anyio import to_thread
+
+from tests.cache.support import RedisServer
+from tests.system.runs import SMALL, events, result_of, run_to_end, running, settings
+
+pytestmark = [pytest.mark.system, pytest.mark.timeout(180)]
+
+
+def test_S18_a_limit_stops_in_order_and_the_run_goes_on_when_it_is_raised(
+    tmp_path: Path, undisturbed_result: dict[str, object]
+) -> None:
+    """S18: typed stop, exit 75, no made-up answers; what was spent counts after a resume too."""
+    workspace = tmp_path / "run"
+    limited = (*SMALL, "limits.max_calls=300")
+    done = run_to_end(*settings(limited), "--workspace", str(workspace), expect=75)
+    assert "limits.max_calls = 300: 300 calls were made" in done.stderr
+    assert f"--resume {workspace}" in done.stderr
+    again = run_to_end("--resume", str(workspace), expect=75)
+    assert "limits.max_calls = 300: 300 calls were made" in again.stderr
+    run_to_end("--resume", str(workspace), "--set", "limits.max_calls=null")
+    assert result_of(workspace) == undisturbed_result
+
+
+def test_P2_6_an_outage_pauses_the_run_and_scores_nothing(
+    tmp_path: Path, undisturbed_result: dict[str, object]
+) -> None:
+    """Every endpoint hangs for a while: said once, waited for, and the result is the same."""
+    workspace = tmp_path / "run"
+    impatient = (
+        *SMALL,
+        "llm.first_token_s=0.5",
+        "llm.breaker_failures=2",
+        "llm.breaker_cooldown_s=0.2",
+        "llm.attempts=2",
+        "llm.backoff_s=0.01",
+    )
+    with running(*settings(impatient), "--workspace", str(workspace)) as run:
+        twin = int(run.wait_for("twin.up").rpartition("pid=")[2])
+        run.wait_for("epoch.start")
+        os.kill(twin, signal.SIGSTOP)
+        try:
+            run.wait_for("llm.paused")
+            for _ in range(3):  # probes that fail: they are no attempts of their calls
+                run.wait_for("llm.breaker_open")
+        finally:
+            with suppress(ProcessLookupError):
+                os.kill(twin, signal.SIGCONT)
+        run.wait_for("llm.resumed")
+        run.finish(0)
+    assert result_of(workspace) == undisturbed_result
+
+
+@pytest.mark.anyio
+async def test_S17_a_redis_that_dies_and_returns_costs_nothing(
+    tmp_path: Path, undisturbed_result: dict[str, object]
+) -> None:
+    """S17: killed and started again in mid-run; a miss meanwhile, used again afterwards."""
+    workspace = tmp_path / "run"
+    async with RedisServer.started(tmp_path) as redis:
+        cached = (*SMALL, "cache.backend=redis")
+        with running(*settings(cached), "--workspace", str(workspace), redis_url=redis.url) as run:
+            await to_thread.run_sync(run.wait_for, "evaluation.done")
+            await redis.kill()
+            await to_thread.run_sync(run.wait_for, "cache.unavailable")
+            await redis.start()
+            await to_thread.run_sync(run.wait_for, "cache.available_again")
+            with anyio.CancelScope(shield=True):
+                await to_thread.run_sync(run.finish, 0)
+    assert result_of(workspace) == undisturbed_result
+    closed = [event for event in events(workspace) if event["event"] == "cache.closed"]
+    assert [event["unavailable"] != 0 for event in closed] == [True]
