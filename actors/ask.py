@@ -161,7 +161,7 @@ def _out_of_time(plan: AskPlan, database: Path) -> ChatFailed:
     )
     detail = f"no answer within {plan.within_s:g} s"
     kind: FailureKind = "timeout"
-    if attempts and attempts[-1].outcome != "cancelled":
+    if attempts and attempts[-1].outcome not in ("ok", "cancelled"):
         last = attempts[-1]
         kind = msgspec.convert(last.outcome, FailureKind)
         detail += f"; the last try: {last.detail}"

@@ -182,7 +182,7 @@ def _ask(arguments: argparse.Namespace) -> int:
 
     try:
         plan = plan_of(arguments)
-    except ValueError as error:
+    except (ValueError, OSError) as error:
         _note(f"bin/trm ask: {error}")
         return USAGE
     configure_logs(None, "warning", None)

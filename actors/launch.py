@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import resource
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -27,7 +28,7 @@ from actors.config import (
 )
 from actors.dataset.pools import FrozenData, load_frozen
 from actors.dataset.preflight import preflight
-from actors.dataset.questions import load_questions
+from actors.dataset.questions import load_dataset
 from actors.evolver.document import validate
 from actors.llm.endpoints import resolve_endpoints
 from actors.system import Paths, uses_twin
@@ -42,9 +43,10 @@ from actors.workspace.seed import BASELINE, open_seed
 from actors.workspace.versions import read_skills
 from protocol.settings import Config
 
-__all__ = ["Launch", "fresh", "resume"]
+__all__ = ["Launch", "check_surroundings", "fresh", "resume"]
 
 CONFIG = "config.yaml"
+_OTHER_FILES = 200  # databases, logs, trees, a Redis pool
 DEMO = ROOT / "config" / "demo.yaml"
 
 
@@ -67,9 +69,10 @@ def fresh(config_path: Path | None, assignments: Sequence[str], workspace: Path 
     """
     source = config_path or DEMO
     config, places = _with_places(load_config(source, assignments), source)
-    _check_surroundings(config)
+    check_surroundings(config)
     seed = open_seed(places["seed"])
-    frozen = load_frozen(places["seed"], load_questions(places["questions"]))
+    dataset = load_dataset(places["questions"], places.get("exclude"))
+    frozen = load_frozen(places["seed"], dataset.questions)
     _check_data(config, frozen)
     trees_sha256 = _check_trees(frozen, places["trees"])
     _check_skills(places["seed"], seed.info.skills_version)
@@ -130,7 +133,7 @@ def _resume(
         )
     source = config_path or stored_path
     config, places = _with_places(load_config(source, assignments), source)
-    _check_surroundings(config)
+    check_surroundings(config)
     accepted = _accepted(workspace, changed_keys(stored, config), accept)
     _check_inputs(workspace, places, manifest.baseline_sha256, manifest.trees_sha256)
     settings = _settings_sha256(config)
@@ -168,7 +171,8 @@ def _check_inputs(
     problems = []
     if sha256_hex((workspace / BASELINE).read_bytes()) != baseline_sha256:
         problems.append(f"{workspace / BASELINE}: was changed since the run began; restore it")
-    frozen = load_frozen(workspace, load_questions(places["questions"]))
+    dataset = load_dataset(places["questions"], places.get("exclude"))
+    frozen = load_frozen(workspace, dataset.questions)
     if _check_trees(frozen, places["trees"]) != trees_sha256:
         problems.append(f"{places['trees']}: the trees were changed since the run began")
     if problems:
@@ -209,6 +213,8 @@ def _with_places(config: Config, source: Path) -> tuple[Config, dict[str, Path]]
         "data.questions": config.data.questions,
         "data.trees": config.data.trees,
     }
+    if config.data.exclude is not None:
+        wanted["data.exclude"] = config.data.exclude
     if uses_twin(config):
         wanted["twin.world"] = config.twin.world
     problems: list[str] = []
@@ -222,7 +228,11 @@ def _with_places(config: Config, source: Path) -> tuple[Config, dict[str, Path]]
         raise ConfigError(problems)
     texts = {name: _portable(place) for name, place in places.items()}
     data = msgspec.structs.replace(
-        config.data, seed=texts["seed"], questions=texts["questions"], trees=texts["trees"]
+        config.data,
+        seed=texts["seed"],
+        questions=texts["questions"],
+        exclude=texts.get("exclude"),
+        trees=texts["trees"],
     )
     twin = msgspec.structs.replace(config.twin, world=texts.get("world", config.twin.world))
     return msgspec.structs.replace(config, data=data, twin=twin), places
@@ -241,15 +251,20 @@ def _paths(workspace: Path, places: dict[str, Path]) -> Paths:
         questions=places["questions"],
         trees=places["trees"],
         world=places.get("world"),
+        exclude=places.get("exclude"),
     )
 
 
-def _check_surroundings(config: Config) -> None:
-    """What the environment must hold: keys of endpoints, sane cache settings (row P1-1)."""
+def check_surroundings(config: Config) -> None:
+    """What the environment must hold: keys of endpoints, sane cache settings (row P1-1).
+
+    Raises ConfigError with all that is wrong.
+    """
     problems = []
     checks: tuple[Callable[[], object], ...] = (
         lambda: resolve_endpoints(config.llm.endpoints, os.environ, config.llm.concurrency),
         lambda: resolve_cache(config.cache, os.environ),
+        lambda: _allow_open_files(config),
     )
     for check in checks:
         try:
@@ -258,6 +273,26 @@ def _check_surroundings(config: Config) -> None:
             problems.append(str(error))
     if problems:
         raise ConfigError(problems)
+
+
+def _allow_open_files(config: Config) -> None:
+    """Every request in flight is a connection: raise this process's limit, or refuse to start.
+
+    Raises ValueError naming the limit, since a run that meets it fails hours later.
+    """
+    ceilings = [e.concurrency or config.llm.concurrency for e in config.llm.endpoints]
+    wanted = sum(ceilings) + _OTHER_FILES
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft == resource.RLIM_INFINITY or soft >= wanted:
+        return
+    try:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+    except (ValueError, OSError) as error:
+        raise ValueError(
+            f"the endpoints' ceilings add up to {sum(ceilings)} connections, this process may "
+            f"open {soft} files and no more than `ulimit -Hn` says: raise that, or lower "
+            "llm.concurrency"
+        ) from error
 
 
 def _check_data(config: Config, frozen: FrozenData) -> None:

@@ -29,6 +29,12 @@ def _ask_parser(commands: Commands) -> None:
     add_ask_parser(commands)
 
 
+def _split_parser(commands: Commands) -> None:
+    from actors.split_command import add_split_parser
+
+    add_split_parser(commands)
+
+
 def _gate_parser(commands: Commands) -> None:
     parser = commands.add_parser(
         "gate",
@@ -110,6 +116,7 @@ def _answers(_: argparse.Namespace) -> int:
 _PARSERS: dict[str, Callable[[Commands], None]] = {
     "train": _train_parser,
     "ask": _ask_parser,
+    "split": _split_parser,
     "gate": _gate_parser,
     "answers": _answers_parser,
 }

@@ -12,7 +12,7 @@ from rich.text import Text
 from actors.baseline.seed_db import read_predictions
 from actors.config import agent_of
 from actors.dataset.pools import load_frozen
-from actors.dataset.questions import load_questions
+from actors.dataset.questions import load_dataset
 from actors.ledger.reader import Reader, open_reader
 from actors.runtime.supervisor import Supervisor
 from actors.summary import (
@@ -83,7 +83,8 @@ def final_report(
     config: Config, paths: Paths, ended: TrainingEnded, result: RunResult, resume: str
 ) -> str:
     """The table at the end of a run."""
-    frozen = load_frozen(paths.workspace, load_questions(paths.questions))
+    dataset = load_dataset(paths.questions, paths.exclude)
+    frozen = load_frozen(paths.workspace, dataset.questions)
     seeded = read_predictions(paths.workspace / "baseline.db")
     test = {question.question_id for question in frozen.test}
     before = {p.question_id: p.right for p in seeded if p.question_id in test}

@@ -2,29 +2,32 @@
 
 A smaller composition root beside ``actors.system``: the same rooms, wired for one pass. The
 baseline is a real pass of the agent over every question, with whatever endpoint is configured.
+What was answered lies in the cache of the pass's work folder, so that a pass that was stopped,
+killed or hit by an outage goes on from there.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
 import anyio
+import msgspec
 import structlog
 
 from actors.config import agent_of
-from actors.dataset.fingerprint import dataset_fingerprint, question_fingerprint, sha256_hex
-from actors.dataset.pools import encode_pools
-from actors.dataset.questions import load_questions
-from actors.dataset.split import BaselineOutcome, SplitReport, split_pools
+from actors.dataset.fingerprint import question_fingerprint
+from actors.dataset.questions import load_dataset
+from actors.progress import Progress
+from actors.runtime.errors import ActorDead, AskFailed
 from actors.runtime.supervisor import Supervisor
+from actors.seed_parts import complete_seed
+from actors.splitting import SplitFacts, make_split
 from actors.system import Paths, answering_specs, uses_twin, with_twin_address
 from actors.twin.process import base_url_of, bind_loopback
-from actors.workspace.atomic import write_atomic
 from actors.workspace.baseline_db import make_baseline_db
-from actors.workspace.files import pretty_json
-from actors.workspace.seed import init_seed
+from actors.workspace.seed import BASELINE
 from actors.workspace.versions import read_prompts, read_skills
 from protocol.base import Refused, Scope
 from protocol.dataset import Question
@@ -34,19 +37,49 @@ from protocol.rollout import Answered, Missed, Rollout
 from protocol.seed import (
     BaselineDiagnosis,
     BaselinePrediction,
-    SplitManifest,
     SplitParameters,
 )
 from protocol.settings import Config
 
-__all__ = ["BaselineFailed", "make_seed"]
+__all__ = [
+    "SEED_PASS",
+    "BaselineFailed",
+    "BaselinePass",
+    "Stopped",
+    "baseline_pass",
+    "make_seed",
+    "stored_diagnosis",
+]
 
-_RUN_KEY = "baseline/seed"
+SEED_PASS = "baseline/seed"
+"""The run key of the pass in its run.db, and the salt of its chats."""
+
 log = structlog.get_logger("seed")
 
 
 class BaselineFailed(Exception):
     """The baseline pass has missing outcomes or diagnoses; the message names them."""
+
+
+class Stopped(Exception):
+    """A signal ended the work. at_once: a second one did, so that nothing was waited for."""
+
+    def __init__(self, *, at_once: bool) -> None:
+        super().__init__("stopped at once" if at_once else "stopped in order")
+        self.at_once = at_once
+
+
+class BaselinePass(msgspec.Struct, frozen=True, kw_only=True):
+    """What a pass found; everything is ordered by question id.
+
+    missed: questions without an outcome, which are not wrong. undiagnosed: wrong answers about
+    which the judge said nothing, one line each.
+    """
+
+    predictions: tuple[BaselinePrediction, ...]
+    diagnoses: tuple[BaselineDiagnosis, ...]
+    missed: tuple[Missed, ...]
+    undiagnosed: tuple[str, ...]
 
 
 async def make_seed(
@@ -59,56 +92,48 @@ async def make_seed(
     parameters: SplitParameters,
     subtitles: bool,
     tool_version: str,
-) -> SplitReport:
+) -> SplitFacts:
     """Answer every question once under ``out``'s v1 documents, split, and complete the seed.
 
     out: a folder with skills/v1 and prompts/v1; gets baseline.db, pools.json,
     split_manifest.json and seed.json. paths.workspace: where run.db and cache.db may lie.
 
-    Raises BaselineFailed if a question stays missing; nothing is written then.
+    Raises BaselineFailed if a question stays missing or undiagnosed, Stopped; nothing is written
+    then.
     """
-    questions = load_questions(paths.questions)
+    dataset = load_dataset(paths.questions, paths.exclude)
     texts = PackageTexts(
         package=Package(skills="v1", prompts="v1"),
         skills=read_skills(out / "skills", "v1"),
         prompts=read_prompts(out / "prompts", "v1"),
     )
-    answers, diagnoses = await _baseline(config, paths, questions, texts)
-    pools, report = split_pools(
-        questions,
-        _outcomes(answers, diagnoses),
+    found = await baseline_pass(config, paths, dataset.questions, texts)
+    lacking = [f"{m.question_id}: {m.kind} {m.detail}" for m in found.missed]
+    lacking += found.undiagnosed
+    if lacking:
+        raise BaselineFailed(
+            f"{len(lacking)} of {len(dataset.questions)} questions have no baseline outcome:\n  "
+            + "\n  ".join(sorted(lacking)[:20])
+        )
+    split = make_split(
+        dataset,
+        baseline_run_id,
+        found.predictions,
+        found.diagnoses,
         parameters,
-        eval_min_per_class=config.data.eval_min_per_class,
-        trainable_min_units=config.data.trainable_min_units,
-    )
-    data = encode_pools(pools)
-    manifest = SplitManifest(
-        pools_sha256=sha256_hex(data),
-        baseline_run_id=baseline_run_id,
-        parameters=parameters,
-        dataset_fingerprint=dataset_fingerprint(questions),
+        config,
         tool_version=tool_version,
     )
-    parts = paths.workspace
-    write_atomic(parts / "pools.json", data)
-    write_atomic(parts / "split_manifest.json", pretty_json(manifest))
-    make_baseline_db(
-        parts / "baseline.db",
-        baseline_run_id,
-        [_prediction(question, answers[question.question_id]) for question in questions],
-        [
-            _stored(question, diagnoses)
-            for question in questions
-            if question.question_id in diagnoses
-        ],
-    )
-    init_seed(
+    baseline_db = paths.workspace / BASELINE
+    make_baseline_db(baseline_db, baseline_run_id, found.predictions, found.diagnoses)
+    complete_seed(
         out,
         name,
-        baseline_run_id=baseline_run_id,
-        baseline_db=parts / "baseline.db",
-        pools_json=parts / "pools.json",
-        split_manifest=parts / "split_manifest.json",
+        run_id=baseline_run_id,
+        baseline_db=baseline_db,
+        pools_json=split.pools_json,
+        manifest=split.manifest,
+        questions=dataset.questions,
         skills_dir=out / "skills" / "v1",
         prompts_dir=out / "prompts" / "v1",
         subtitles=subtitles,
@@ -116,23 +141,171 @@ async def make_seed(
         tool_version=tool_version,
         force=True,
     )
-    return report
+    return split.facts
 
 
-def _outcomes(
-    answers: dict[str, Answered], diagnoses: dict[str, Diagnosis]
-) -> list[BaselineOutcome]:
-    return [
-        BaselineOutcome(question_id=key, right=answer.right)
-        if key not in diagnoses
-        else BaselineOutcome(
-            question_id=key,
-            right=answer.right,
-            cause=diagnoses[key].cause,
-            degraded=diagnoses[key].degraded,
+async def baseline_pass(
+    config: Config,
+    paths: Paths,
+    questions: Sequence[Question],
+    texts: PackageTexts,
+    *,
+    say: Callable[[str], None] | None = None,
+) -> BaselinePass:
+    """Answer every question once and have the wrong answers judged.
+
+    paths.workspace: the work folder, which keeps run.db and cache.db. say: gets a line about the
+    progress now and then. SIGINT and SIGTERM are obeyed as in a training.
+
+    Raises Stopped if a signal came before every question was asked, SystemFailed.
+    """
+    work = _Pass(config, questions, texts, say)
+    at_once = False
+    with ExitStack() as stack:
+        listener = stack.enter_context(bind_loopback()) if uses_twin(config) else None
+        if listener is not None:
+            config = with_twin_address(config, base_url_of(listener))
+        system = Supervisor(
+            answering_specs(config, paths, listener), config.runtime, signals=True, stop_s=8.0
         )
-        for key, answer in answers.items()
-    ]
+        try:
+            async with system:
+                await work.run(system)
+        except ActorDead:  # a signal came while the actors were starting
+            if not system.draining:
+                raise
+        at_once = system.cut_short
+    if work.unasked:
+        raise Stopped(at_once=at_once)
+    found = work.result()
+    log.info(
+        "seed.baseline",
+        right=sum(row.right for row in found.predictions),
+        questions=len(questions),
+        diagnosed=len(found.diagnoses),
+        missing=len(found.missed),
+    )
+    return found
+
+
+class _Pass:
+    """One pass under way. Asks no more at a time than the actors can work on."""
+
+    def __init__(
+        self,
+        config: Config,
+        questions: Sequence[Question],
+        texts: PackageTexts,
+        say: Callable[[str], None] | None,
+    ) -> None:
+        self._width = config.agent.concurrency + config.diagnoser.concurrency
+        self._questions = {question.question_id: question for question in questions}
+        self._texts = texts
+        self._answers: dict[str, Answered] = {}
+        self._diagnoses: dict[str, Diagnosis] = {}
+        self._missed: dict[str, Missed] = {}
+        self._undiagnosed: dict[str, str] = {}
+        self._progress = None if say is None else Progress("baseline", len(questions), say)
+
+    @property
+    def unasked(self) -> int:
+        """Questions of which a stop left nothing known."""
+        known = self._answers.keys() | self._missed.keys()
+        judged = self._diagnoses.keys() | self._undiagnosed.keys()
+        return sum(
+            name not in known
+            or (name in self._answers and not self._answers[name].right and name not in judged)
+            for name in self._questions
+        )
+
+    async def run(self, system: Supervisor) -> None:
+        """Answer what can be answered; after a stop nothing new is asked."""
+        limiter = anyio.CapacityLimiter(self._width)
+
+        async def one(question: Question) -> None:
+            async with limiter:
+                if system.draining:
+                    return
+                try:
+                    await self._one(system, question)
+                except ActorDead:
+                    if not system.draining:
+                        raise
+                    return
+            if self._progress is not None:
+                self._progress.step()
+
+        async with anyio.create_task_group() as group:
+            for question in self._questions.values():
+                group.start_soon(one, question)
+
+    async def _one(self, system: Supervisor, question: Question) -> None:
+        question_id = question.question_id
+        scope = Scope(task_type=question.task_type, question_id=question_id)
+        skill = self._texts.skill_for(question.task_type)
+        job = Rollout(
+            scope=scope,
+            run_key=SEED_PASS,
+            question=question,
+            skill=skill,
+            prompts=self._texts.prompts,
+            salt=SEED_PASS,
+        )
+        reply: Answered | Missed
+        try:
+            reply = await system.address("rollout").ask(job)
+        except ActorDead:
+            raise
+        except AskFailed as failure:
+            reply = job.missed(str(failure))
+        if isinstance(reply, Missed):
+            if not system.draining:  # else the stop itself may have kept it from an answer
+                self._missed[question_id] = reply
+            return
+        self._answers[question_id] = reply
+        if reply.right:
+            return
+        try:
+            found = await system.address("diagnoser").ask(
+                Diagnose(
+                    scope=scope,
+                    run_key=SEED_PASS,
+                    question=question,
+                    skill=skill,
+                    letter=reply.letter,
+                )
+            )
+        except ActorDead:
+            raise
+        except AskFailed as failure:
+            self._undiagnosed[question_id] = f"{question_id}: {failure}"
+            return
+        if isinstance(found, Refused):
+            self._undiagnosed[question_id] = f"{question_id}: {found.what}"
+        elif found.cause is None:
+            self._undiagnosed[question_id] = f"{question_id}: {found.finding}"
+        else:
+            self._diagnoses[question_id] = found
+
+    def result(self) -> BaselinePass:
+        """Everything, ordered by question id."""
+        order = sorted(self._questions)
+        return BaselinePass(
+            predictions=tuple(
+                _prediction(self._questions[name], self._answers[name])
+                for name in order
+                if name in self._answers
+            ),
+            diagnoses=tuple(
+                stored_diagnosis(self._questions[name], self._diagnoses[name])
+                for name in order
+                if name in self._diagnoses
+            ),
+            missed=tuple(self._missed[name] for name in order if name in self._missed),
+            undiagnosed=tuple(
+                self._undiagnosed[name] for name in order if name in self._undiagnosed
+            ),
+        )
 
 
 def _prediction(question: Question, answer: Answered) -> BaselinePrediction:
@@ -146,8 +319,8 @@ def _prediction(question: Question, answer: Answered) -> BaselinePrediction:
     )
 
 
-def _stored(question: Question, diagnoses: dict[str, Diagnosis]) -> BaselineDiagnosis:
-    found = diagnoses[question.question_id]
+def stored_diagnosis(question: Question, found: Diagnosis) -> BaselineDiagnosis:
+    """The judge's finding as a row that belongs to exactly this question."""
     return BaselineDiagnosis(
         fingerprint=question_fingerprint(question),
         question_id=question.question_id,
@@ -156,65 +329,3 @@ def _stored(question: Question, diagnoses: dict[str, Diagnosis]) -> BaselineDiag
         degraded=found.degraded,
         finding=found.finding,
     )
-
-
-async def _baseline(
-    config: Config, paths: Paths, questions: Sequence[Question], texts: PackageTexts
-) -> tuple[dict[str, Answered], dict[str, Diagnosis]]:
-    answers: dict[str, Answered] = {}
-    diagnoses: dict[str, Diagnosis] = {}
-    missing: list[str] = []
-
-    async def answer(system: Supervisor, question: Question) -> None:
-        scope = Scope(task_type=question.task_type, question_id=question.question_id)
-        skill = texts.skill_for(question.task_type)
-        reply: Answered | Missed = await system.address("rollout").ask(
-            Rollout(
-                scope=scope,
-                run_key=_RUN_KEY,
-                question=question,
-                skill=skill,
-                prompts=texts.prompts,
-                salt=_RUN_KEY,
-            )
-        )
-        if isinstance(reply, Missed):
-            missing.append(f"{question.question_id}: {reply.kind} {reply.detail}")
-            return
-        answers[question.question_id] = reply
-        if reply.right:
-            return
-        found = await system.address("diagnoser").ask(
-            Diagnose(
-                scope=scope,
-                run_key=_RUN_KEY,
-                question=question,
-                skill=skill,
-                letter=reply.letter,
-            )
-        )
-        if isinstance(found, Refused):
-            missing.append(f"{question.question_id}: {found.what}")
-        else:
-            diagnoses[question.question_id] = found
-
-    with ExitStack() as stack:
-        listener = stack.enter_context(bind_loopback()) if uses_twin(config) else None
-        if listener is not None:
-            config = with_twin_address(config, base_url_of(listener))
-        async with (
-            Supervisor(
-                answering_specs(config, paths, listener), config.runtime, signals=True
-            ) as system,
-            anyio.create_task_group() as group,
-        ):
-            for question in questions:
-                group.start_soon(answer, system, question)
-    if missing:
-        raise BaselineFailed(
-            f"{len(missing)} of {len(questions)} questions have no baseline outcome:\n  "
-            + "\n  ".join(sorted(missing)[:20])
-        )
-    right = sum(reply.right for reply in answers.values())
-    log.info("seed.baseline", right=right, questions=len(questions), diagnosed=len(diagnoses))
-    return dict(sorted(answers.items())), dict(sorted(diagnoses.items()))

@@ -77,12 +77,16 @@ _TWIN_STOP_S = 8.0
 
 @dataclass(frozen=True)
 class Paths:
-    """Where a run reads and writes; all absolute. world: None without the simulator."""
+    """Where a run reads and writes; all absolute. world: None without the simulator.
+
+    exclude: names the questions to leave out; None: none are.
+    """
 
     workspace: Path
     questions: Path
     trees: Path
     world: Path | None
+    exclude: Path | None = None
 
 
 @dataclass(frozen=True)
@@ -204,7 +208,9 @@ def specs(config: Config, paths: Paths, listener: socket.socket | None) -> list[
         ),
         ActorSpec(
             name="dataset",
-            factory=lambda _: DatasetActor(config.data, seed, paths.questions, paths.workspace),
+            factory=lambda _: DatasetActor(
+                config.data, seed, paths.questions, paths.exclude, paths.workspace
+            ),
         ),
         ActorSpec(
             name="evolver",

@@ -83,20 +83,28 @@ class SplitParameters(SeedFile, frozen=True, kw_only=True, forbid_unknown_fields
 
 
 class SplitManifest(SeedFile, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Where a ``pools.json`` comes from. pools_sha256: of the file's bytes."""
+    """Where a ``pools.json`` comes from. pools_sha256: of the file's bytes.
+
+    dataset_fingerprint: of the questions that are left. excluded: ids of questions that were
+    left out by name, sorted; they are in no pool.
+    """
 
     pools_sha256: Sha256
     baseline_run_id: Name
     parameters: SplitParameters
     dataset_fingerprint: Sha256
     tool_version: str
+    excluded: tuple[Name, ...] = ()
 
 
 class SeedInfo(SeedFile, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """``seed.json``. subtitles: whether the baseline's video trees had subtitles.
 
-    agent: who answered the baseline (``actors.config.agent_of``). Another agent's answers are no
-    baseline: a run whose agent differs draws its own.
+    agent: who answered the baseline. A run whose own ``actors.config.agent_of`` is the same text
+    takes the baseline's answers as the seed package's first draw; any other run draws its own and
+    uses them for the split only. ``agent_of`` begins with ``model ``; answers of another program
+    are recorded as ``foreign: ...``, which therefore never equals a run's own agent.
+    baseline_sha256: of baseline.db's bytes; None in seeds made before it was recorded.
     """
 
     name: Name
@@ -108,3 +116,4 @@ class SeedInfo(SeedFile, frozen=True, kw_only=True, forbid_unknown_fields=True):
     subtitles: bool
     agent: Name
     tool_version: str
+    baseline_sha256: Sha256 | None = None

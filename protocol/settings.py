@@ -147,11 +147,13 @@ class CacheSettings(Section, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 class DataSettings(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The seed to train from, the questions and the video trees.
 
+    exclude: names a file of question ids that are known to be wrong; null: none.
     Relative paths are looked for beside the config file, then in the checkout.
     """
 
     seed: str
     questions: str
+    exclude: str | None
     trees: str
     batch_size: Positive
     design_share: Share

@@ -5,16 +5,19 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+import yaml
 
 from actors.config import (
     DEFAULT,
     ROOT,
     ConfigError,
+    agent_of,
     changed_keys,
     dump_config,
     load_config,
     resolve_path,
 )
+from protocol.settings import Config
 
 
 @pytest.mark.parametrize(
@@ -122,3 +125,58 @@ def test_a_path_is_looked_for_beside_the_file_then_here_then_in_the_checkout(
     assert resolve_path("config/default.yaml", None) == DEFAULT
     with pytest.raises(ConfigError, match="looked at"):
         resolve_path("nowhere", tmp_path / "c.yaml")
+
+
+def test_extra_body_is_the_servers_not_ours(tmp_path: Path) -> None:
+    """Any key is passed through; one that the client writes, or that two places write, is not."""
+    path = tmp_path / "c.yaml"
+    path.write_text(
+        "llm:\n  search: {extra_body: {min_p: 0.05, chat_template_kwargs: {thinking: false}}}\n"
+    )
+    config = load_config(path)
+    wanted = {"min_p": 0.05, "chat_template_kwargs": {"thinking": False}}
+    assert config.llm.search.extra_body == wanted
+    assert 'chat_template_kwargs {"thinking": false}' in agent_of(config)
+    (tmp_path / "again.yaml").write_text(dump_config(config))
+    assert load_config(tmp_path / "again.yaml") == config
+    twice = (
+        "llm:\n  search: {extra_body: {min_p: 0.05}}\n  endpoints:\n"
+        "    - {name: a, base_url: 'http://a', model: m, roles: [search, judge, evolve], "
+        "extra_body: {min_p: 0.1, n: 2}}\n"
+    )
+    path.write_text(twice)
+    with pytest.raises(ConfigError) as caught:
+        load_config(path)
+    assert "a: 'min_p' stands in its extra_body and in that of llm.search" in str(caught.value)
+    assert "a: extra_body may not hold 'n'" in str(caught.value)
+
+
+def test_an_endpoint_may_move_between_two_nights(tmp_path: Path) -> None:
+    """Its address, name, key, price and pace are no part of what a run finds; its model is."""
+
+    def configured(**changes: object) -> Config:
+        endpoint: dict[str, object] = {"name": "a", "base_url": "http://a:1", "model": "m"}
+        endpoint |= changes
+        endpoint["roles"] = ["search", "judge", "evolve"]
+        path = tmp_path / "c.yaml"
+        path.write_text(yaml.safe_dump({"llm": {"endpoints": [endpoint]}}))
+        return load_config(path)
+
+    before = configured()
+    moved = configured(name="b", base_url="http://b:2", concurrency=9, usd_per_m_prompt=1.0)
+    assert changed_keys(before, moved) == []
+    for change in ({"model": "n"}, {"extra_body": {"min_p": 0.1}}, {"json_output": "none"}):
+        assert [key for key, _, _ in changed_keys(before, configured(**change))] == [
+            "llm.endpoints"
+        ]
+
+
+@pytest.mark.parametrize("price", [{}, {"usd_per_m_prompt": 1.0}])
+def test_a_limit_in_money_needs_every_price(tmp_path: Path, price: dict[str, float]) -> None:
+    """What cannot be counted cannot be limited."""
+    endpoint: dict[str, object] = {"name": "a", "base_url": "http://a", "model": "m", **price}
+    endpoint["roles"] = ["search", "judge", "evolve"]
+    path = tmp_path / "c.yaml"
+    path.write_text(yaml.safe_dump({"llm": {"endpoints": [endpoint]}, "limits": {"max_usd": 5}}))
+    with pytest.raises(ConfigError, match=r"limits\.max_usd: a has no usd_per_m_prompt"):
+        load_config(path)

@@ -11,17 +11,15 @@ from pathlib import Path
 
 import anyio.to_thread
 
-from actors.dataset.batches import make_batches
-from actors.dataset.folds import fold_units
+from actors.dataset.plan import plan_classes
 from actors.dataset.pools import FrozenData, load_frozen
 from actors.dataset.preflight import preflight, trainable_only
-from actors.dataset.questions import load_questions
+from actors.dataset.questions import load_dataset
 from actors.dataset.units import make_units
 from actors.runtime.actor import Actor, Context, handles
 from protocol.base import Refused
 from protocol.dataset import (
     ClassCount,
-    ClassWork,
     DataSummary,
     DescribeData,
     EpochPlan,
@@ -39,16 +37,22 @@ __all__ = ["DatasetActor"]
 class DatasetActor(Actor):
     """Owns the questions and the frozen pools of one run.
 
-    seed: the run's. questions_path: the file to load. pools_dir: the workspace, with
-    pools.json, split_manifest.json and seed.json.
+    seed: the run's. questions_path, exclude_path: what ``load_dataset`` reads. pools_dir: the
+    workspace, with pools.json, split_manifest.json and seed.json.
     """
 
     def __init__(
-        self, settings: DataSettings, seed: int, questions_path: Path, pools_dir: Path
+        self,
+        settings: DataSettings,
+        seed: int,
+        questions_path: Path,
+        exclude_path: Path | None,
+        pools_dir: Path,
     ) -> None:
         self._settings = settings
         self._seed = seed
         self._questions_path = questions_path
+        self._exclude_path = exclude_path
         self._pools_dir = pools_dir
         self._summary: DataSummary
         self._pools: dict[str, PoolQuestions]
@@ -104,31 +108,10 @@ class DatasetActor(Actor):
         refused = self._refusal(request.known, right)
         if refused is not None:
             return refused
-        work = []
-        for task_type, units in sorted(self._units.items()):
-            folds = fold_units(
-                units,
-                seed=self._seed,
-                epoch=request.epoch,
-                design_share=self._settings.design_share,
-                trainable_min_units=self._settings.trainable_min_units,
-            )
-            batches = make_batches(
-                (question for unit in folds.design for question in unit.questions),
-                right,
-                seed=self._seed,
-                epoch=request.epoch,
-                batch_size=self._settings.batch_size,
-            )
-            work.append(
-                ClassWork(
-                    task_type=task_type,
-                    batches=batches,
-                    ladder=folds.ladder,
-                    in_sample=folds.in_sample,
-                )
-            )
-        return EpochPlan(epoch=request.epoch, classes=tuple(work))
+        classes = plan_classes(
+            self._units, right, self._settings, seed=self._seed, epoch=request.epoch
+        )
+        return EpochPlan(epoch=request.epoch, classes=classes)
 
     def _refusal(self, known: tuple[KnownOutcome, ...], right: dict[str, bool]) -> Refused | None:
         """Why no plan can be made; None: it can (row fail-loud)."""
@@ -159,7 +142,8 @@ class DatasetActor(Actor):
         return None
 
     def _load(self) -> FrozenData:
-        return load_frozen(self._pools_dir, load_questions(self._questions_path))
+        dataset = load_dataset(self._questions_path, self._exclude_path)
+        return load_frozen(self._pools_dir, dataset.questions)
 
 
 def _summary(frozen: FrozenData, classes: tuple[ClassCount, ...]) -> DataSummary:

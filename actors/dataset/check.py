@@ -8,6 +8,8 @@ repairs nothing that could have meant something else: what is not clear is a pro
 from __future__ import annotations
 
 import ast
+import re
+import reprlib
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -15,10 +17,13 @@ from actors.dataset.errors import Problem
 from protocol.dataset import Question
 from protocol.keys import slug
 
-__all__ = ["check_question", "check_together", "strip_labels"]
+__all__ = ["check_media", "check_question", "check_together", "strip_labels"]
 
 _LETTERS = "ABCDEFGH"
 _RESERVED_CLASS = "_default"
+_FEW = 5  # places that one line names
+# What names a tree's file: YouTube's ids begin with - or _ too, and no id leaves its folder.
+_VIDEO_ID = re.compile(r"[\w-][\w.-]{0,199}")
 
 
 def strip_labels(options: Sequence[str]) -> tuple[str, ...]:
@@ -91,7 +96,7 @@ def check_together(found: Iterable[tuple[str, Question]]) -> list[Problem]:
         categories[question.video_id].add(question.sub_category or "none")
     for question_id, wheres in places.items():
         if len(wheres) > 1:
-            what = f"question_id stands {len(wheres)} times: {', '.join(wheres)}"
+            what = f"question_id stands {len(wheres)} times: {_listed(wheres)}"
             problems.append(Problem(question_id, what, "keep one of them"))
     for stem, names in classes.items():
         if len(names) > 1:
@@ -102,6 +107,34 @@ def check_together(found: Iterable[tuple[str, Question]]) -> list[Problem]:
             what = f"sub_category differs between its questions: {sorted(named)}"
             problems.append(Problem(f"video {video_id}", what, "a video has one sub-category"))
     return problems
+
+
+def check_media(found: Iterable[tuple[Question, str]]) -> list[Problem]:
+    """The same video under two ids would be trained on and tested on.
+
+    found: questions with what names their video's file (``videoID``, of YouTube).
+    """
+    media: defaultdict[str, set[str]] = defaultdict(set)
+    names: defaultdict[str, set[str]] = defaultdict(set)
+    for question, medium in found:
+        media[medium].add(question.video_id)
+        names[question.video_id].add(medium)
+    problems = []
+    for medium, video_ids in media.items():
+        if len(video_ids) > 1:
+            what = f"the same video has the video_ids {_listed(sorted(video_ids))}"
+            remedy = "give all questions of a video one video_id"
+            problems.append(Problem(f"videoID {medium}", what, remedy))
+    for video_id, mediums in names.items():
+        if len(mediums) > 1:
+            what = f"stands for several videos: {_listed(sorted(mediums))}"
+            problems.append(Problem(f"video {video_id}", what, "give every video its own video_id"))
+    return problems
+
+
+def _listed(names: Sequence[str]) -> str:
+    rest = len(names) - _FEW
+    return ", ".join([*names[:_FEW], *([f"and {rest} more"] if rest > 0 else [])])
 
 
 def _kind(value: object) -> str:
@@ -161,7 +194,7 @@ def _options(
         if not isinstance(option, str) or not option.strip() or not _encodes(option)
     ]
     for index in bad:
-        what = f"option {index + 1} is empty or no text: {value[index]!r}"
+        what = f"option {index + 1} is empty or no text: {reprlib.repr(value[index])}"
         problems.append(Problem(where, what, "write the option's text"))
     return strip_labels(texts)
 
@@ -179,7 +212,7 @@ def _answer(raw: Mapping[str, object], n_options: int, where: str, problems: lis
     answer = _text(raw, "answer", where, problems)
     allowed = _LETTERS[:n_options]
     if answer and n_options and (len(answer) != 1 or answer not in allowed):
-        what = f"answer {answer!r} is no letter of its {n_options} options"
+        what = f"answer {reprlib.repr(answer)} is no letter of its {n_options} options"
         problems.append(Problem(where, what, f"use one of {', '.join(allowed)}"))
     return answer
 
@@ -189,9 +222,10 @@ def _check_name(key: str, value: str, where: str, problems: list[Problem]) -> No
     if value != value.strip() or any(ord(character) < 32 for character in value):
         what = f"{key} {value!r} has outer blanks or control characters"
         problems.append(Problem(where, what, "remove them"))
-    if key == "video_id" and ("/" in value or "\\" in value or value in (".", "..")):
-        what = f"video_id {value!r} cannot be a file name"
-        problems.append(Problem(where, what, "use an id without slashes"))
+    elif key == "video_id" and value and not _VIDEO_ID.fullmatch(value):
+        what = f"video_id {reprlib.repr(value)} cannot be the name of its tree's file"
+        remedy = "use at most 200 letters, digits, '-', '_' and '.', the first no '.'"
+        problems.append(Problem(where, what, remedy))
 
 
 def _check_class(task_type: str, where: str, problems: list[Problem]) -> None:

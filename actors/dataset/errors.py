@@ -10,7 +10,8 @@ MissingOutcomeError    a question without a known outcome would have been droppe
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import msgspec
@@ -25,6 +26,9 @@ __all__ = [
     "SplitError",
 ]
 
+_SHOWN = 50
+_OF_A_KIND = 5  # so many of each remedy come first, so that no kind hides behind another
+
 
 class Problem(msgspec.Struct, frozen=True):
     """One thing that is wrong. where: line, question or key. remedy: what to do about it."""
@@ -38,14 +42,20 @@ class Problem(msgspec.Struct, frozen=True):
 
 
 class DataError(Exception):
-    """A file, and all that is wrong with it."""
+    """A file or folder, and all that is wrong with it.
+
+    ``problems`` holds every one; the text shows the first ``_SHOWN`` and counts the rest.
+    """
 
     def __init__(self, path: Path, problems: Iterable[Problem]) -> None:
         self.path = path
         self.problems = tuple(problems)
         count = len(self.problems)
-        lines = "\n".join(f"  {problem}" for problem in self.problems)
-        super().__init__(f"{path}: {count} problem{'s' if count != 1 else ''}\n{lines}")
+        shown = _choose(self.problems)
+        lines = [f"  {problem}" for problem in shown]
+        if len(shown) < count:
+            lines.append(f"  ... and {count - len(shown)} more")
+        super().__init__("\n".join([f"{path}: {count} problem{'s' if count != 1 else ''}", *lines]))
 
 
 class QuestionsError(DataError):
@@ -70,3 +80,14 @@ class MissingOutcomeError(ValueError):
     def __init__(self, question_ids: Iterable[str]) -> None:
         self.question_ids = tuple(sorted(question_ids))
         super().__init__(f"no known outcome: {', '.join(self.question_ids)}")
+
+
+def _choose(problems: Sequence[Problem]) -> list[Problem]:
+    """At most ``_SHOWN``, in their order: a few of every kind, then whatever fits."""
+    seen: Counter[str] = Counter()
+    few: list[int] = []
+    rest: list[int] = []
+    for index, problem in enumerate(problems):
+        (few if seen[problem.remedy] < _OF_A_KIND else rest).append(index)
+        seen[problem.remedy] += 1
+    return [problems[index] for index in sorted([*few, *rest][:_SHOWN])]

@@ -29,6 +29,7 @@ __all__ = [
 PoolName = Literal["diag", "val", "test"]
 _POOLS: tuple[PoolName, ...] = ("diag", "val", "test")
 _REMEDY = "restore the three files of one `trm split`, or split anew"
+_SAME_QUESTIONS = "give the questions that were split (data.questions and data.exclude)"
 
 T = TypeVar("T", Pools, SplitManifest, SeedInfo)
 
@@ -98,7 +99,8 @@ def verify_pools(
     """Everything in which the frozen files contradict each other or the questions.
 
     Checked: both hashes of pools.json, the baseline's run id, the dataset's fingerprint,
-    unknown and repeated ids, and that no video stands in two pools.
+    unknown and repeated ids, that nothing excluded is back, and that no video stands in two
+    pools.
     """
     questions = tuple(questions)
     actual = dataset_fingerprint(questions)
@@ -120,11 +122,16 @@ def verify_pools(
         ("seed.json: dataset_fingerprint", seed.dataset_fingerprint, "the questions", actual),
     )
     problems = [
-        Problem(where, f"{stated!r}, but {other} has {found!r}", _REMEDY)
+        Problem(
+            where,
+            f"{stated!r}, but {other} has {found!r}",
+            _SAME_QUESTIONS if other == "the questions" else _REMEDY,
+        )
         for where, stated, other, found in pairs
         if stated != found
     ]
     by_id = {question.question_id: question for question in questions}
+    problems.extend(_check_excluded(manifest, by_id))
     problems.extend(_check_ids(pools, by_id))
     problems.extend(_check_disjoint(pools, by_id))
     return problems
@@ -136,11 +143,18 @@ def _check_ids(pools: Pools, by_id: Mapping[str, Question]) -> Iterable[Problem]
         unknown = sorted({question_id for question_id in ids if question_id not in by_id})
         if unknown:
             what = f"ids without a question: {', '.join(unknown)}"
-            yield Problem(f"pools.json: {pool}", what, "give the questions that were split")
+            yield Problem(f"pools.json: {pool}", what, _SAME_QUESTIONS)
         repeated = sorted({question_id for question_id in ids if ids.count(question_id) > 1})
         if repeated:
             what = f"ids that stand there twice: {', '.join(repeated)}"
             yield Problem(f"pools.json: {pool}", what, _REMEDY)
+
+
+def _check_excluded(manifest: SplitManifest, by_id: Mapping[str, Question]) -> Iterable[Problem]:
+    back = [question_id for question_id in manifest.excluded if question_id in by_id]
+    if back:
+        what = f"{len(back)} questions that the split left out are back: {', '.join(back)}"
+        yield Problem("split_manifest.json: excluded", what, "name them in data.exclude's file")
 
 
 def _check_disjoint(pools: Pools, by_id: Mapping[str, Question]) -> Iterable[Problem]:

@@ -1,133 +1,146 @@
-"""Question files to questions: all of a file, or an error with all that is wrong in it.
+"""Question files to questions: all of a file or folder, or an error with all that is wrong.
 
-Two forms: our JSONL (one object a line) and the official nested JSON of Video-MME
-(one object per video, its template has trailing commas). Questions are never
-shipped and never written by this room; nothing is skipped, guessed or cut.
+Four forms, told apart by what they are, not by what they are called:
+
+    a folder          one ``<video_id>.json`` per video, a list of its questions (the owner's)
+    Parquet           as the Hugging Face data set has it; needs the extra ``videomme``
+    nested JSON       Video-MME's official form, one object per video
+    JSON Lines        our own field names, one question a line
+
+All give the same ``Question`` with the same ids, so the same ``dataset_fingerprint``.
+Questions are never shipped and never written by this room; nothing is skipped, guessed or
+cut.
 """
 
 from __future__ import annotations
 
 import json
-import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from actors.dataset.check import check_question, check_together
+import msgspec
+
+from actors.dataset.check import check_media, check_question, check_together
 from actors.dataset.errors import Problem, QuestionsError
+from actors.dataset.exclude import excluded
+from actors.dataset.json_forms import BOM, UTF16, Placed, decode, official, owner_folder, rows
+from actors.dataset.parquet_form import MAGIC, table_rows
 from protocol.dataset import Question
 
-__all__ = ["load_questions"]
+__all__ = ["Dataset", "load_dataset", "load_questions"]
 
 _OFFICIAL_OPTIONS = (4, 4)
-_JSONL_OPTIONS = (2, 8)
-# a string is matched first, so that a comma inside one is never touched
-_STRING_OR_TRAILING_COMMA = re.compile(r'"(?:[^"\\]|\\.)*+"|,(?=\s*[\]}])', re.DOTALL)
-_BOM = b"\xef\xbb\xbf"
+_ANY_OPTIONS = (2, 8)
+_LFS = b"version https://git-lfs"
+_FORMS = (
+    "give Video-MME's Parquet file or nested .json, a .jsonl with one question a line, "
+    "or a folder with one <video_id>.json per video"
+)
 
-Placed = tuple[str, object]
+
+class Dataset(msgspec.Struct, frozen=True, kw_only=True):
+    """What there is to ask, and what was left out by name.
+
+    questions: ordered by id. excluded: sorted ids of questions that are known to be wrong.
+    """
+
+    questions: tuple[Question, ...]
+    excluded: tuple[str, ...]
+
+
+def load_dataset(questions: Path, exclude: Path | None) -> Dataset:
+    """The questions of a file or folder without those that ``exclude`` names.
+
+    The one way to the questions of a run, a split or a seed: all see the same ones, and
+    the fingerprint of ``Dataset.questions`` changes with what is excluded.
+
+    Raises QuestionsError with every problem of the first of the two that has any.
+    """
+    found = load_questions(questions)
+    if exclude is None:
+        return Dataset(questions=found, excluded=())
+    ids = excluded(found, exclude)
+    out = set(ids)
+    return Dataset(
+        questions=tuple(question for question in found if question.question_id not in out),
+        excluded=ids,
+    )
 
 
 def load_questions(path: Path) -> tuple[Question, ...]:
-    """The questions of a ``.jsonl`` or ``.json`` file, ordered by question id.
+    """All questions of a file or folder, ordered by question id.
 
-    Raises QuestionsError with every problem of the file: place, what, remedy.
+    Raises QuestionsError with every problem: place, what, remedy.
     """
     problems: list[Problem] = []
-    data = _read(path).removeprefix(_BOM)
-    if path.suffix == ".jsonl":
-        placed, n_options = _jsonl(data, problems), _JSONL_OPTIONS
-    elif path.suffix == ".json":
-        placed, n_options = _official(data, problems), _OFFICIAL_OPTIONS
-    else:
-        wanted = "give a .jsonl file (one object a line) or Video-MME's nested .json"
-        raise QuestionsError(path, [Problem("file name", f"unknown form {path.suffix!r}", wanted)])
+    placed, n_options = _open(path, problems)
     found: list[tuple[str, Question]] = []
+    media: list[tuple[Question, str]] = []
+    empty = True
     for where, raw in placed:
+        empty = False
         question = check_question(raw, where, n_options, problems)
         if question is not None:
             found.append((where, question))
+            medium = raw.get("videoID") if isinstance(raw, Mapping) else None
+            if isinstance(medium, str):
+                media.append((question, medium))
     problems.extend(check_together(found))
-    if not found and not problems:
+    problems.extend(check_media(media))
+    if empty and not problems:
         problems.append(Problem("file", "holds no question", "name the right file"))
     if problems:
         raise QuestionsError(path, problems)
     return tuple(sorted((q for _, q in found), key=lambda question: question.question_id))
 
 
-def _read(path: Path) -> bytes:
+def _open(path: Path, problems: list[Problem]) -> tuple[Iterable[Placed], tuple[int, int]]:
+    """The raw questions and how many options each may have, by the form of what is there."""
     try:
-        return path.read_bytes()
+        if path.is_dir():
+            return owner_folder(path, problems), _ANY_OPTIONS
+        data = path.read_bytes()
     except OSError as error:
         what = f"cannot be read: {error.strerror or error}"
-        remedy = "check data.questions in the configuration"
+        remedy = "check the path (data.questions in the configuration)"
         raise QuestionsError(path, [Problem("file", what, remedy)]) from error
+    if data.startswith(MAGIC):
+        return table_rows(data, problems), _ANY_OPTIONS
+    if data.startswith(_LFS):
+        what = "is a Git LFS pointer, not the file itself"
+        raise QuestionsError(path, [Problem("file", what, "fetch it: git lfs pull")])
+    if data.startswith(UTF16):
+        decode(data, "file", problems)
+        raise QuestionsError(path, problems)
+    form = _json_form(data, path.suffix.lower())
+    if form == "rows":
+        return rows(data, problems), _ANY_OPTIONS
+    if form == "nested":
+        return official(data, problems), _OFFICIAL_OPTIONS
+    what = f"unknown form {path.suffix!r}" if path.suffix else "unknown form"
+    raise QuestionsError(path, [Problem("file", what, _FORMS)])
 
 
-def _jsonl(data: bytes, problems: list[Problem]) -> Iterator[Placed]:
-    """The objects of the lines that hold one; blank lines separate nothing."""
-    for number, line in enumerate(data.split(b"\n"), start=1):
-        if not line.strip():
-            continue
-        where = f"line {number}"
-        text = _decode(line, where, problems)
-        if text is None:
-            continue
-        try:
-            raw: object = json.loads(text)
-        except (ValueError, RecursionError) as error:
-            problems.append(Problem(where, f"not JSON: {error}", "write one JSON object a line"))
-            continue
-        yield where, raw
+def _json_form(data: bytes, suffix: str) -> str | None:
+    """``rows`` or ``nested``; the name decides only where the content does not."""
+    head = data.removeprefix(BOM).lstrip()[:1]
+    if head in (b"[", b"{") and _first_line_is_whole(data):
+        return "rows"
+    if head == b"[":
+        return "nested"
+    if suffix == ".json":
+        return "nested"
+    if head == b"{" or suffix == ".jsonl":
+        return "rows"
+    return None
 
 
-def _official(data: bytes, problems: list[Problem]) -> Iterator[Placed]:
-    """Video-MME's form: ``[{"video_id", "duration", ..., "questions": [...]}]``."""
-    text = _decode(data, "file", problems)
-    if text is None:
-        return
-    # a blank in the comma's place keeps line and column of every other error true
-    lenient = _STRING_OR_TRAILING_COMMA.sub(
-        lambda match: match.group() if match.group() != "," else " ", text
-    )
+def _first_line_is_whole(data: bytes) -> bool:
+    """Whether the first line is JSON by itself and another follows: JSON Lines, surely."""
+    lines = (line for line in data.removeprefix(BOM).split(b"\n") if line.strip())
+    first, second = next(lines, b""), next(lines, b"")
     try:
-        videos: object = json.loads(lenient)
-    except (ValueError, RecursionError) as error:
-        problems.append(Problem("file", f"not JSON: {error}", "download the file anew"))
-        return
-    if not isinstance(videos, list):
-        what = f"expected a list of videos, got {type(videos).__name__}"
-        problems.append(Problem("file", what, "give the official nested JSON"))
-        return
-    for index, video in enumerate(videos, start=1):
-        yield from _of_video(video, index, problems)
-
-
-def _of_video(video: object, index: int, problems: list[Problem]) -> Iterator[Placed]:
-    where = f"video {index}"
-    if not isinstance(video, Mapping):
-        problems.append(Problem(where, "is no object", "write one object per video"))
-        return
-    where = f"video {video.get('video_id', index)}"
-    questions = video.get("questions")
-    if not isinstance(questions, list) or not questions:
-        problems.append(Problem(where, "questions is missing or empty", "add its questions"))
-        return
-    shared = {
-        key: video[key]
-        for key in ("video_id", "duration", "domain", "sub_category")
-        if key in video
-    }
-    for number, question in enumerate(questions, start=1):
-        place = f"{where}, question {number}"
-        yield place, {**question, **shared} if isinstance(question, Mapping) else question
-
-
-def _decode(data: bytes, where: str, problems: list[Problem]) -> str | None:
-    try:
-        return data.decode("utf-8")
-    except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
-        place = f"line {line}" if where == "file" else where
-        what = f"not UTF-8: byte 0x{data[error.start]:02x} at offset {error.start}"
-        problems.append(Problem(place, what, "save the file as UTF-8"))
-        return None
+        json.loads(first)
+    except (ValueError, RecursionError):
+        return False
+    return bool(second)

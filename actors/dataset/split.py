@@ -118,7 +118,10 @@ def split_pools(
     )
     groups = _group([q for q in questions if q.video_id in trainval], outcomes)
     assigned = assign_tiered(
-        groups, val_ratio=parameters.val_ratio, val_wrong_min=parameters.val_wrong_min
+        groups,
+        val_ratio=parameters.val_ratio,
+        val_wrong_min=parameters.val_wrong_min,
+        n_videos=len(categories),
     )
     by_pool = {
         "diag": [q for q in questions if q.video_id in set(assigned.diag)],
@@ -170,7 +173,11 @@ def choose_videos(
 
 
 def assign_tiered(
-    groups: Collection[VideoGroup], *, val_ratio: float, val_wrong_min: int
+    groups: Collection[VideoGroup],
+    *,
+    val_ratio: float,
+    val_wrong_min: int,
+    n_videos: int | None = None,
 ) -> Assignment:
     """Tier-aware deterministic greedy: keep skill defects in diag, give val its power.
 
@@ -180,7 +187,9 @@ def assign_tiered(
        answer that has the fewest t2, then the fewest wrong, then the first video id. Every
        round moves one group for good, so it ends.
 
-    Raises InfeasibleSplitError when no group is left to move.
+    n_videos: all that there are, so that no more are asked for than that.
+
+    Raises InfeasibleSplitError when no group is left to move; its message says what would do.
     """
     # Fraction(str): 1 - 0.7 of 10 is 3, not the float a hair above it
     target = (1 - Fraction(str(val_ratio))) * sum(group.question_count for group in groups)
@@ -205,7 +214,7 @@ def assign_tiered(
         moved.append(group)
         wrong_in_val += group.wrong_count
     if wrong_in_val < val_wrong_min:
-        raise InfeasibleSplitError(_remedy(groups, wrong_in_val, val_wrong_min))
+        raise InfeasibleSplitError(_remedy(groups, wrong_in_val, val_wrong_min, n_videos))
     gone = {group.video_id for group in moved}
     return Assignment(
         diag=tuple(sorted(group.video_id for group in diag if group.video_id not in gone)),
@@ -214,16 +223,18 @@ def assign_tiered(
     )
 
 
-def _remedy(groups: Collection[VideoGroup], wrong: int, wanted: int) -> str:
+def _remedy(groups: Collection[VideoGroup], wrong: int, wanted: int, n_videos: int | None) -> str:
     """``wrong`` is all that trainval has: by now every wrong answer was moved to val."""
     message = (
         f"val needs {wanted} questions that the baseline answered wrong, all of trainval "
         f"({len(groups)} videos) has {wrong}: lower val_wrong_min to at most {wrong}"
     )
-    if wrong:
-        enough = -(-wanted * len(groups) // wrong)
-        message += f", or raise n_trainval to about {enough} videos"
-    return message
+    if not wrong:
+        return message
+    enough = -(-wanted * len(groups) // wrong)
+    if n_videos is None or enough <= n_videos:
+        return f"{message}, or raise n_trainval to about {enough} videos"
+    return f"{message}; about {enough} trainval videos would be needed, there are {n_videos}"
 
 
 def _group(

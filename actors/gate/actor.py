@@ -16,6 +16,7 @@ import msgspec
 from actors.gate.decide import Answers, LadderUnit, Rules, Standing, decide
 from actors.gate.ema import UnitEma, fold, lookup
 from actors.gate.ladder import UncoveredUnit, blind_order, build_ladder
+from actors.gate.levels import alpha_of, draws_of
 from actors.gate.looks import block_ends
 from actors.gate.power import power_of
 from actors.runtime.actor import Actor, Context, handles
@@ -37,8 +38,6 @@ from protocol.rollout import Answered, Missed, Rollout, reasons_of
 from protocol.settings import GateSettings
 
 __all__ = ["GateActor", "GateState"]
-
-GROWTH_ALPHA = 0.3
 
 
 class GateState(msgspec.Struct, frozen=True, kw_only=True):
@@ -119,8 +118,8 @@ class GateActor(Actor):
                 ladder.task_type,
                 ladder.n_units,
                 ladder.n_wrong,
-                self._alpha(ladder.n_units),
-                self._draws(ladder.n_units),
+                alpha_of(self._settings, ladder.n_units),
+                draws_of(self._settings, ladder.n_units),
             )
             for ladder in request.ladders
         ]
@@ -144,17 +143,6 @@ class GateActor(Actor):
             self._state = GateState(observed_epoch=request.epoch, units=units)
             return LadderRefreshed(units=moved)
 
-    def _alpha(self, n_units: int) -> float:
-        """The error level of a class of this size under the profile."""
-        if self._settings.profile == "growth":
-            return GROWTH_ALPHA
-        small = n_units <= self._settings.small_units
-        return self._settings.alpha_small if small else self._settings.alpha_large
-
-    def _draws(self, n_units: int) -> int:
-        small = n_units <= self._settings.small_units
-        return self._settings.draws_small if small else self._settings.draws_large
-
     async def _ladder(
         self, request: Trial, epoch: int
     ) -> tuple[tuple[LadderUnit, ...], tuple[Unit, ...]] | Refused:
@@ -171,7 +159,7 @@ class GateActor(Actor):
                 skill=request.current,
                 prompts=request.prompts,
                 units=request.units,
-                n_draws=self._draws(len(request.units)),
+                n_draws=draws_of(self._settings, len(request.units)),
             )
         )
         if snapshot.outage:
@@ -203,7 +191,7 @@ class GateActor(Actor):
         What was answered is in the cache, so that the trial goes on from there when it is asked
         again; what no waiting mends (a broken tree) makes the verdict ``undecided`` instead.
         """
-        alpha = self._alpha(len(ladder))
+        alpha = alpha_of(self._settings, len(ladder))
         rules = Rules(
             alpha=alpha,
             max_missing_share=self._settings.max_missing_share,
@@ -297,7 +285,7 @@ class GateActor(Actor):
             lower_bound=None,
         )
         n_units = len(request.units)
-        return _decision(request, nothing, self._alpha(n_units), n_units, 0)
+        return _decision(request, nothing, alpha_of(self._settings, n_units), n_units, 0)
 
 
 def _outage(request: Trial, lost: Sequence[Missed]) -> Refused:

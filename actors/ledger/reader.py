@@ -31,13 +31,17 @@ class Reader:
 
 
 @contextmanager
-def open_reader(path: Path) -> Iterator[Reader]:
+def open_reader(path: Path, *, at_rest: bool = False) -> Iterator[Reader]:
     """Open with ``mode=ro``; a run may be writing meanwhile.
+
+    at_rest: nobody writes and no log lies beside the file, so that it is read as immutable: not
+    even the two files that SQLite makes beside a database in WAL mode appear.
 
     Raises sqlite3.OperationalError (with the path) if there is no such database.
     """
+    uri = read_only_uri(path) + ("&immutable=1" if at_rest else "")
     try:
-        connection = sqlite3.connect(read_only_uri(path), uri=True)
+        connection = sqlite3.connect(uri, uri=True)
     except sqlite3.OperationalError as error:
         raise sqlite3.OperationalError(f"{path}: {error}") from error
     with closing(connection):

@@ -33,8 +33,8 @@ from protocol.settings import LimitSettings, LlmSettings
 
 __all__ = ["LlmActor"]
 
-_CACHEABLE = frozenset({"stop", "tool_calls", "length"})
-"""``length`` because max_tokens is in the key; a refusal or an unknown end is asked again."""
+_CACHEABLE = frozenset({"stop", "tool_calls"})
+"""A refusal or an unknown end is asked again; ``length`` only where the key holds max_tokens."""
 
 _CACHE = "cache"  # the endpoint named in rows of answers that were not asked for again
 
@@ -137,10 +137,16 @@ class LlmActor(Actor):
         async def note(
             number: int, attempt: Attempt, started: datetime, endpoint: ResolvedEndpoint
         ) -> None:
-            await self._account(call, number, attempt, started, endpoint.usd(attempt.usage))
+            try:
+                await self._account(call, number, attempt, started, endpoint.usd(attempt.usage))
+            except AskFailed as error:
+                if attempt.outcome != "cancelled":
+                    raise
+                # stopping already, and the ledger may have stopped first: the cancellation goes on
+                self._warn("llm.cancelled_try_not_booked", call, error)
 
         reply = await ladder.climb(call, note)
-        if isinstance(reply, ChatAnswer) and reply.finish in _CACHEABLE and _says(reply):
+        if isinstance(reply, ChatAnswer) and _is_whole(reply, call):
             await self._keep(call, reply)
         return reply
 
@@ -203,6 +209,9 @@ class LlmActor(Actor):
         self._log.warning(event, call=call.key[:12], error=type(error).__name__, detail=str(error))
 
 
-def _says(answer: ChatAnswer) -> bool:
-    """An answer without text is kept only when it called a tool."""
-    return bool(answer.text) or answer.finish == "tool_calls"
+def _is_whole(answer: ChatAnswer, call: PlannedCall) -> bool:
+    """Whether to keep it; an answer without text only when it called a tool."""
+    kept = answer.finish in _CACHEABLE or (
+        answer.finish == "length" and call.asked.max_tokens is not None
+    )
+    return kept and (bool(answer.text) or answer.finish == "tool_calls")

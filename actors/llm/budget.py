@@ -16,7 +16,7 @@ _REFILL_PER_S = 10.0
 class RetryBudget:
     """share: retries earned per call. reserve: most retries that can be in hand.
 
-    Invariant: over any time t, retries <= reserve + share * calls + 10 * t.
+    Invariant: t seconds after the start, retries made <= reserve + share * calls + 10 * t.
     """
 
     def __init__(self, share: float, reserve: int, now: float) -> None:

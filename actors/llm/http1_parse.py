@@ -17,6 +17,7 @@ __all__ = ["MAX_HEAD_BYTES", "ResponseParser", "request_head"]
 MAX_HEAD_BYTES = 64 * 1024
 """Ceiling of a response's head, interim responses before it included."""
 
+_CUT = "peer closed connection without sending complete message body"
 _TOKEN = re.compile(rb"[-!#$%&'*+.^_`|~0-9a-zA-Z]+")
 _TARGET = re.compile(rb"[\x21-\x7e]+")
 _VALUE = re.compile(rb"(?:[^\x00\s]+(?:[ \t]+[^\x00\s]+)*)?")
@@ -55,7 +56,7 @@ class ResponseParser:
     """
 
     __slots__ = (
-        "_framed",
+        "_chunked",
         "_head_bytes",
         "_interim",
         "_length",
@@ -78,7 +79,7 @@ class ResponseParser:
         self.error: str | None = None
         self._parts: list[bytes] = []
         self._interim = False
-        self._framed = False
+        self._chunked = False
         self._length: bytes | None = None
         self._head_bytes = 0
         self._parser: httptools.HttpResponseParser | None = httptools.HttpResponseParser(self)
@@ -114,16 +115,13 @@ class ResponseParser:
             return
         if not self.head_done:
             self.error = "Server disconnected without sending a response."
-        elif not self._framed:
+        elif self._chunked:
+            self.error = f"{_CUT} (incomplete chunked read)"
+        elif self._length is not None:
+            self.error = f"{_CUT} (expected {self._length.decode('latin-1')} bytes)"
+        else:
             self.complete = True
             self._parser = None
-        else:
-            missing = (
-                "incomplete chunked read"
-                if self._length is None
-                else f"expected {self._length.decode('latin-1')} bytes"
-            )
-            self.error = f"peer closed connection without sending complete message body ({missing})"
 
     def take(self) -> bytes:
         """The body's bytes that came since; may be empty."""
@@ -145,16 +143,17 @@ class ResponseParser:
         """A header, or a trailer, which is of no use."""
         if self.head_done:
             return
-        value = value.strip(b" \t")
+        sent, value = value, value.strip(b" \t")
         if _NEVER_IN_A_VALUE.search(value):
             self.error = self.error or f"illegal value of header {name!r}"
         lowered = name.lower()
         if lowered == b"content-length":
             self._length = value
         elif lowered == b"transfer-encoding":
-            if self._framed or value.lower() != b"chunked":
+            # llhttp does not know "chunked" when a tab follows, and would read until the end
+            if self._chunked or sent.strip(b" ").lower() != b"chunked":
                 self.error = self.error or "only Transfer-Encoding: chunked is supported"
-            self._framed = True
+            self._chunked = True
         self.headers.append((name, value))
 
     def on_headers_complete(self) -> None:
@@ -163,26 +162,24 @@ class ResponseParser:
             return
         assert self._parser is not None
         status = self._parser.get_status_code()
+        if status < 100:
+            self.error = f"illegal status {status:03}"
+            return
         if 100 <= status < 200 and status != 101:
             self._interim = True
-            self._framed = False
+            self._chunked = False
             self._length = None
             self.headers.clear()
             return
         self.status = status
         self.head_done = True
-        # said twice, the length is somebody's mistake: nobody knows where the next answer begins
-        self.reusable = self._parser.should_keep_alive() and not (
-            self._framed and self._length is not None
-        )
-        if self._framed:
-            self._length = None
-        else:
-            self._framed = self._length is not None
+        # with two lengths nobody knows where the next answer begins
+        two_lengths = self._chunked and self._length is not None
+        self.reusable = self._parser.should_keep_alive() and not two_lengths
 
     def on_body(self, data: bytes) -> None:
         """A part of the body."""
-        if not self.complete:
+        if self.head_done and not self.complete:
             self._parts.append(data)
 
     def on_message_complete(self) -> None:
@@ -190,4 +187,4 @@ class ResponseParser:
         if self._interim:
             self._interim = False
         else:
-            self.complete = True
+            self.complete = self.head_done  # not if the head was refused

@@ -17,7 +17,7 @@ import anyio
 import msgspec
 
 from actors.llm.budget import RetryBudget
-from actors.llm.classify import Failure
+from actors.llm.classify import Failure, verdict_of
 from actors.llm.endpoints import ResolvedEndpoint
 from actors.llm.pool import EndpointPool, Slot
 from actors.llm.request import PlannedCall
@@ -113,10 +113,16 @@ class _Climb:
                 self._deadline += self._clock() - queued
                 if slot is None:
                     return self._no_endpoint(last)
+                if (limit := house.spending.over()) is not None:  # reached while we waited
+                    return self._failed("budget", limit)
+                begun = self._clock()
                 exchange = await self._try(slot)
+                if slot.probe:  # it asked for all that wait: an outage costs no call its time
+                    self._deadline += self._clock() - begun
             attempt = _attempt(slot, exchange)
             self._attempts.append(attempt)
-            await self._note(len(self._attempts), attempt, exchange.started, slot.endpoint)
+            with anyio.CancelScope(shield=True):  # what was spent is booked, whoever goes away
+                await self._note(len(self._attempts), attempt, exchange.started, slot.endpoint)
             if isinstance(exchange.result, Complete):
                 return self._answer(slot, exchange, exchange.result)
             last = exchange.result
@@ -160,13 +166,15 @@ class _Climb:
     def _step_back(self, slot: Slot, failure: Failure) -> None:
         """Note the failure, and how long this call waits before it is tried again."""
         settings, now = self._settings, self._clock()
-        number = len(self._attempts)
-        longest = min(settings.backoff_cap_s, settings.backoff_s * 2.0 ** min(number - 1, 30))
-        # a probe that failed asks again when the breaker says so, which costs no retry
-        turn = 0.0 if slot.probe else self._house.budget.spend_s(now)
-        self._not_before = now + max(turn, longest * jitter(self._call.key, number))
         self._failures[slot.endpoint.name] += 1
         self._timeouts += failure.kind == "timeout"
+        if slot.probe and verdict_of(failure, probe=True) == "failure":
+            self._not_before = now  # the breaker says when it is asked again; that is no retry
+            return
+        doublings = min(max(self._counted - 1, 0), 30)
+        longest = min(settings.backoff_cap_s, settings.backoff_s * 2.0**doublings)
+        wait = longest * jitter(self._call.key, len(self._attempts))
+        self._not_before = now + max(wait, self._house.budget.spend_s(now))
 
     async def _sleep_until(self, when: float) -> bool:
         """False, at once, if the total clock ends before."""

@@ -96,9 +96,20 @@ class Limit:
         if first_token_s is not None:
             self._late.setdefault(permit.role, []).append(first_token_s)
         self._clean += 1
-        if self._clean < max(self.value, _JUDGED_FROM):
-            return False
-        return self._end_round()
+        enough = max(self.value, _JUDGED_FROM)
+        if self._clean >= enough:
+            return self._end_round()
+        # failures begin the round anew, but must not hide that a server is overloaded
+        return len(self._late.get(permit.role, ())) >= enough and self._relieve(permit.role)
+
+    def recovered(self) -> None:
+        """The server is back after an outage: what it bears now is found out from the start."""
+        self._generation += 1
+        self._slow_start = True
+        self._clean = 0
+        self._peak = 0
+        self._late.clear()
+        self.value = min(self.value, self._floor)
 
     def _end_round(self) -> bool:
         used = self._peak >= _USED * self.value
@@ -108,10 +119,19 @@ class Limit:
         self._peak = 0
         before = self.value
         if pressure == 2:
-            self._cut(min(self._floor, self.value))
+            self._cut(min(self._floor, before))
         elif used and pressure == 0:
             step = 2.0 if self._slow_start else _GROWTH
             self.value = min(self._ceiling, max(self.value + 1, int(self.value * step)))
+        return self.value != before
+
+    def _relieve(self, role: str) -> bool:
+        """Cut for late first tokens in the middle of a round; True if it did."""
+        pressure = self._judge(role)
+        self._late.pop(role)
+        before = self.value
+        if pressure == 2:
+            self._cut(min(self._floor, before))
         return self.value != before
 
     def _judge(self, role: str) -> int:

@@ -233,6 +233,8 @@ class EndpointPool:
         if slot.failure is not None:
             state.last_error = f"{slot.failure.kind}: {slot.failure.detail}"
         if state.breaker.record(slot.lease, verdict, now):
+            if state.breaker.state == "closed":
+                state.limit.recovered()
             self._tell_breaker(state, now)
             for role in state.endpoint.roles:
                 self._tell_role(role, now)

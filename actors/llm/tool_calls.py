@@ -34,7 +34,8 @@ class ToolCalls:
     def add(self, delta: ToolDelta) -> None:
         """Put a part where it belongs."""
         key: int | str = delta.call_id or (delta.slot if delta.slot is not None else -1)
-        if key not in self._places and (delta.call_id or not self._calls):
+        # a part with neither id nor number goes on with the last call
+        if key not in self._places and (key != -1 or not self._calls):
             self._places[key] = len(self._calls)
             self._calls.append(_Open())
         place = self._places.get(key, len(self._calls) - 1)

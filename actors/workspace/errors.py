@@ -4,6 +4,7 @@
     ├── BadFile        a file cannot be read as what it should be
     ├── VersionError   a version of the documents is missing, damaged or contradicts itself
     ├── SeedError      a seed is incomplete or its parts do not belong together
+    │   └── RowsError  answers cannot become a baseline; every row at fault is named
     ├── SplitExists    another split is frozen there (row P2-1)
     └── WorkspaceInUse another process runs on the workspace
 
@@ -12,10 +13,12 @@ What the operating system refuses (disk full, no permission) stays an OSError.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 __all__ = [
     "BadFile",
+    "RowsError",
     "SeedError",
     "SplitExists",
     "VersionError",
@@ -44,6 +47,20 @@ class VersionError(WorkspaceError):
 
 class SeedError(WorkspaceError):
     """What a seed says of itself is not so."""
+
+
+_SHOWN = 30
+
+
+class RowsError(SeedError):
+    """details: one line per row or question, all of them; the text shows the first."""
+
+    def __init__(self, path: Path, what: str, remedy: str, details: Sequence[str]) -> None:
+        self.details = tuple(details)
+        lines = [f"\n  {detail}" for detail in self.details[:_SHOWN]]
+        if len(self.details) > _SHOWN:
+            lines.append(f"\n  ... and {len(self.details) - _SHOWN} more")
+        super().__init__(path, what, remedy + "".join(lines))
 
 
 class SplitExists(WorkspaceError):

@@ -9,7 +9,7 @@ from types import TracebackType
 
 from actors.workspace.errors import WorkspaceInUse
 
-__all__ = ["LOCK", "WorkspaceLock"]
+__all__ = ["LOCK", "WorkspaceLock", "lock_holder"]
 
 LOCK = "lock"
 
@@ -33,9 +33,9 @@ class WorkspaceLock:
         try:
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
-            holder = os.pread(fd, 32, 0).decode("ascii", "replace").strip()
+            pid = _pid_in(fd)
             os.close(fd)
-            raise WorkspaceInUse(self._path, int(holder) if holder.isdigit() else None) from error
+            raise WorkspaceInUse(self._path, pid) from error
         except BaseException:
             os.close(fd)
             raise
@@ -60,3 +60,28 @@ class WorkspaceLock:
         traceback: TracebackType | None,
     ) -> None:
         self.release()
+
+
+def lock_holder(workspace: Path) -> WorkspaceInUse | None:
+    """What taking the lock would raise now; None: nobody holds it. Makes and changes nothing.
+
+    Raises OSError if there is a lock that cannot be looked at.
+    """
+    path = workspace / LOCK
+    try:
+        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return None
+    try:
+        # Shared, so that two who look do not see each other, and given back at once.
+        fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return WorkspaceInUse(path, _pid_in(fd))
+    finally:
+        os.close(fd)
+    return None
+
+
+def _pid_in(fd: int) -> int | None:
+    text = os.pread(fd, 32, 0).decode("ascii", "replace").strip()
+    return int(text) if text.isdigit() else None

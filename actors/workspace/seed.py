@@ -14,14 +14,22 @@ import msgspec
 
 from actors.workspace.atomic import OS_FILES, FileSystem, write_atomic
 from actors.workspace.baseline_db import read_header
-from actors.workspace.errors import BadFile, SeedError, SplitExists
+from actors.workspace.errors import BadFile, SeedError, SplitExists, WorkspaceError
 from actors.workspace.files import pretty_json, read_bytes, read_json, sha256_hex
+from actors.workspace.seed_check import (
+    BASELINE,
+    POOLS,
+    SEED,
+    SPLIT_MANIFEST,
+    Seed,
+    baseline_problems,
+    inspect_seed,
+    pool_problems,
+)
 from actors.workspace.versions import (
     META,
     document_files,
     list_versions,
-    read_prompts,
-    read_skills,
     seal_version,
 )
 from protocol.seed import Pools, SeedInfo, SplitManifest
@@ -35,23 +43,12 @@ __all__ = [
     "freeze_split",
     "init_seed",
     "open_seed",
+    "resplit",
+    "seed_problems",
 ]
 
-SEED = "seed.json"
-BASELINE = "baseline.db"
-POOLS = "pools.json"
-SPLIT_MANIFEST = "split_manifest.json"
 _FIRST = "v1"
 _REMEDY = "make the seed anew with `trm seed`"
-
-
-class Seed(msgspec.Struct, frozen=True, kw_only=True):
-    """A seed that was verified. without_baseline: val and test questions never answered."""
-
-    folder: Path
-    info: SeedInfo
-    pools: Pools
-    without_baseline: tuple[str, ...]
 
 
 def freeze_split(
@@ -65,7 +62,8 @@ def freeze_split(
     """Write pools.json and split_manifest.json; returns where an old split went.
 
     An existing split with another fingerprint (SHA-256 of its pools.json) is refused with
-    SplitExists, or with ``force`` kept as ``pools.json.bak.<first 8 of it>`` (row P2-1).
+    SplitExists, or with ``force`` kept as ``pools.json.bak.<first 8 of it>``, its manifest
+    beside it under the same eight (row P2-1).
 
     Raises SeedError if the manifest is not that of these pools; OSError.
     """
@@ -79,7 +77,7 @@ def freeze_split(
         old = path.read_bytes()
         old_sha256 = sha256_hex(old)
         if old_sha256 != sha256:
-            kept = folder / f"{POOLS}.bak.{old_sha256[:8]}"
+            kept = _kept_as(path, old)
             if not force:
                 raise SplitExists(
                     path,
@@ -87,8 +85,45 @@ def freeze_split(
                     f"repeat with --force to replace it; the old one is kept as {kept.name}",
                 )
             write_atomic(kept, old, files=files)
+            _keep_manifest(folder, old_sha256, files)
     write_atomic(path, pools_json, files=files)
     write_atomic(folder / SPLIT_MANIFEST, pretty_json(manifest), files=files)
+    return kept
+
+
+def resplit(
+    folder: Path,
+    pools_json: bytes,
+    manifest: SplitManifest,
+    *,
+    force: bool = False,
+    files: FileSystem = OS_FILES,
+) -> Path | None:
+    """``freeze_split`` in a folder that may be a finished seed: its seed.json stays true.
+
+    Whatever instant it is stopped, the same call again completes it.
+
+    Raises SplitExists, and SeedError if the split was made with another baseline than the seed's.
+    """
+    if not (folder / SEED).exists():
+        return freeze_split(folder, pools_json, manifest, force=force, files=files)
+    info = read_json(folder / SEED, SeedInfo, _REMEDY)
+    if manifest.baseline_run_id != info.baseline_run_id:
+        what = f"its baseline is {info.baseline_run_id}, the split's {manifest.baseline_run_id}"
+        raise SeedError(folder / SEED, what, "split with the baseline that the seed carries")
+    baseline_sha256 = sha256_hex(read_bytes(folder / BASELINE, _REMEDY))
+    if info.baseline_sha256 not in (None, baseline_sha256):
+        what = "was changed since the seed was made, so that it cannot be split by"
+        raise SeedError(folder / BASELINE, what, f"restore it from a copy, or {_REMEDY}")
+    kept = freeze_split(folder, pools_json, manifest, force=force, files=files)
+    told = msgspec.structs.replace(
+        info,
+        pools_sha256=manifest.pools_sha256,
+        dataset_fingerprint=manifest.dataset_fingerprint,
+        baseline_sha256=baseline_sha256,
+    )
+    if told != info:
+        write_atomic(folder / SEED, pretty_json(told), files=files)
     return kept
 
 
@@ -112,7 +147,8 @@ def init_seed(
 
     skills_dir, prompts_dir: Markdown files, sealed into v1. Any part may lie in ``out``
     already. A repeated call with the same parts changes nothing but ``seed.json``.
-    force: replace another split (kept aside, row P2-1) and another baseline in ``out``.
+    force: replace another split and another baseline in ``out``; the old ones are kept aside
+        (row P2-1).
 
     Raises SplitExists without it, SeedError, BadFile or VersionError for a part that cannot
     be used.
@@ -121,13 +157,20 @@ def init_seed(
     pools = read_json(pools_json, Pools, _REMEDY)
     manifest = read_json(split_manifest, SplitManifest, _REMEDY)
     baseline = read_bytes(baseline_db, _REMEDY)
-    _check_baseline(baseline_db, baseline_run_id, pools)
+    header = read_header(baseline_db)
+    for problem in (
+        *baseline_problems(baseline_db, header, baseline_run_id, pools),
+        *pool_problems(pools_json, pools, manifest, header),
+    ):
+        raise problem
     if manifest.baseline_run_id != baseline_run_id:
         what = f"baseline_run_id is {manifest.baseline_run_id!r}, not {baseline_run_id!r}"
         raise SeedError(split_manifest, what, "split with the baseline that the seed carries")
-    if not force and (out / BASELINE).exists() and (out / BASELINE).read_bytes() != baseline:
+    there = out / BASELINE
+    old = there.read_bytes() if there.exists() else None
+    if not force and old is not None and old != baseline:
         what = f"is another baseline than {baseline_db}"
-        raise SeedError(out / BASELINE, what, "repeat with --force to replace it")
+        raise SeedError(there, what, "repeat with --force to replace it; the old one is kept")
     _check_sealed(out / "skills", skills_dir)
     _check_sealed(out / "prompts", prompts_dir)
     info = SeedInfo(
@@ -140,11 +183,14 @@ def init_seed(
         subtitles=subtitles,
         agent=agent,
         tool_version=tool_version,
+        baseline_sha256=sha256_hex(baseline),
     )
     out.mkdir(parents=True, exist_ok=True)
     freeze_split(out, pools_bytes, manifest, force=force, files=files)
-    if not (out / BASELINE).exists() or (out / BASELINE).read_bytes() != baseline:
-        write_atomic(out / BASELINE, baseline, files=files)
+    if old != baseline:
+        if old is not None:
+            write_atomic(_kept_as(there, old), old, files=files)
+        write_atomic(there, baseline, files=files)
     _seal(out / "skills", skills_dir, "skills", name, files)
     _seal(out / "prompts", prompts_dir, "prompts", name, files)
     write_atomic(out / SEED, pretty_json(info), files=files)
@@ -154,62 +200,40 @@ def init_seed(
 def open_seed(folder: Path) -> Seed:
     """The seed in ``folder``, after everything it says of itself was checked.
 
-    Checked: the hash of pools.json, one baseline run id in seed.json, split_manifest.json
-    and baseline.db, one dataset fingerprint, a baseline row for every diag question, one row
-    per question, and every document of its versions.
+    Checked (row W-2): the hashes of pools.json and baseline.db, one baseline run id in seed.json,
+    split_manifest.json and baseline.db, one dataset fingerprint, a baseline row for every diag
+    question, one row per question, pools that are disjoint by question and by video and as large
+    as the split's parameters say, nothing excluded in them, and every document of its versions.
 
     Raises BadFile, SeedError or VersionError naming file, key and remedy.
     """
-    if not folder.is_dir():
-        raise SeedError(folder, "there is no such seed", "check data.seed in the configuration")
-    info = read_json(folder / SEED, SeedInfo, _REMEDY)
-    manifest = read_json(folder / SPLIT_MANIFEST, SplitManifest, _REMEDY)
-    sha256 = sha256_hex(read_bytes(folder / POOLS, _REMEDY))
-    pools = read_json(folder / POOLS, Pools, _REMEDY)
-    for name, key, stated, other, found in (
-        (SEED, "pools_sha256", info.pools_sha256, POOLS, sha256),
-        (SPLIT_MANIFEST, "pools_sha256", manifest.pools_sha256, POOLS, sha256),
-        (
-            SPLIT_MANIFEST,
-            "baseline_run_id",
-            manifest.baseline_run_id,
-            SEED,
-            info.baseline_run_id,
-        ),
-        (
-            SPLIT_MANIFEST,
-            "dataset_fingerprint",
-            manifest.dataset_fingerprint,
-            SEED,
-            info.dataset_fingerprint,
-        ),
-    ):
-        if stated != found:
-            what = f"{key} is {stated}, but {other} has {found}"
-            raise SeedError(folder / name, what, _REMEDY)
-    without = _check_baseline(folder / BASELINE, info.baseline_run_id, pools)
-    read_skills(folder / "skills", info.skills_version)
-    read_prompts(folder / "prompts", info.prompts_version)
-    return Seed(folder=folder, info=info, pools=pools, without_baseline=without)
+    seed, problems = inspect_seed(folder)
+    if problems:
+        first = problems[0]
+        remedy = first.remedy
+        if len(problems) > 1:
+            remedy += f" (1 of {len(problems)} problems: `trm status {folder}` lists them)"
+        raise type(first)(first.path, first.what, remedy)
+    assert seed is not None, "no problem was found"
+    return seed
 
 
-def _check_baseline(path: Path, run_id: str, pools: Pools) -> tuple[str, ...]:
-    """The val and test questions without a row; raises SeedError for anything worse."""
-    header = read_header(path)
-    if header.run_ids != (run_id,):
-        what = f"run_id is {', '.join(header.run_ids) or 'nowhere'}, expected only {run_id}"
-        raise SeedError(path, what, "name the run that made the baseline")
-    if header.rows != len(header.question_ids):
-        what = f"{header.rows} rows for {len(header.question_ids)} questions"
-        raise SeedError(path, what, "extract it with the first row of each question only")
-    if header.unusable:
-        what = f"right is neither 0 nor 1 for {', '.join(header.unusable)}"
-        raise SeedError(path, what, "leave out questions without an outcome")
-    lacking = sorted(set(pools.diag) - header.question_ids)
-    if lacking:
-        what = f"has no outcome for diag questions {', '.join(lacking)}"
-        raise SeedError(path, what, "run the baseline on them, or split without them")
-    return tuple(sorted({*pools.val, *pools.test} - header.question_ids))
+def seed_problems(folder: Path) -> tuple[WorkspaceError, ...]:
+    """Everything for which ``open_seed`` would refuse the folder; empty: it is a seed."""
+    return inspect_seed(folder)[1]
+
+
+def _keep_manifest(folder: Path, pools_sha256: str, files: FileSystem) -> None:
+    """The old split's parameters go with it, so that it could be put back."""
+    path = folder / SPLIT_MANIFEST
+    if path.exists():
+        kept = path.with_name(f"{path.name}.bak.{pools_sha256[:8]}")
+        write_atomic(kept, path.read_bytes(), files=files)
+
+
+def _kept_as(path: Path, content: bytes) -> Path:
+    """Where an old file goes: its name with the first eight digits of its SHA-256."""
+    return path.with_name(f"{path.name}.bak.{sha256_hex(content)[:8]}")
 
 
 def _check_sealed(folder: Path, source: Path) -> None:

@@ -59,8 +59,8 @@ def build_baseline(out: Path) -> None:
                 )
 
         anyio.run(make)
-    for replaced in out.glob("pools.json.bak.*"):
-        replaced.unlink()  # the former split is in the version control, beside the new one
+    for replaced in out.glob("*.bak.*"):
+        replaced.unlink()  # the former files are in the version control, beside the new ones
 
 
 def _main() -> None:

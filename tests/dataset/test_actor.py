@@ -26,6 +26,7 @@ pytestmark = pytest.mark.anyio
 SETTINGS = DataSettings(
     seed="seeds/made-up",
     questions="questions.jsonl",
+    exclude=None,
     trees="trees",
     batch_size=3,
     design_share=0.5,
@@ -48,7 +49,7 @@ async def started(
     questions = (*diag, *val, *TEST)
     path = write_jsonl(folder / "questions.jsonl", questions)
     freeze(folder, pools_of(diag, val, TEST), questions)
-    actor = DatasetActor(SETTINGS, 7, path, folder)
+    actor = DatasetActor(SETTINGS, 7, path, None, folder)
     await actor.on_start(BareContext())
     return actor
 
@@ -139,9 +140,21 @@ async def test_w_2_start_refuses_foreign_pools(tmp_path: Path) -> None:
     """W-2: an actor never starts on pools of other questions, nor on broken questions."""
     await started(tmp_path)
     write_jsonl(tmp_path / "questions.jsonl", DIAG)
-    actor = DatasetActor(SETTINGS, 7, tmp_path / "questions.jsonl", tmp_path)
+    actor = DatasetActor(SETTINGS, 7, tmp_path / "questions.jsonl", None, tmp_path)
     with pytest.raises(PoolsError, match="dataset_fingerprint"):
         await actor.on_start(BareContext())
     (tmp_path / "questions.jsonl").write_text("{}\n", encoding="utf-8")
     with pytest.raises(QuestionsError, match="line 1"):
         await actor.on_start(BareContext())
+
+
+async def test_excluded_questions_are_in_no_pool(tmp_path: Path) -> None:
+    """The actor leaves out what the split left out."""
+    write_jsonl(tmp_path / "questions.jsonl", (*DIAG, *VAL, *TEST))
+    (tmp_path / "wrong.txt").write_text(f"{DIAG[0].question_id}\n", encoding="utf-8")
+    left = (*DIAG[1:], *VAL, *TEST)
+    freeze(tmp_path, pools_of(DIAG[1:], VAL, TEST), left)
+    questions, exclude = tmp_path / "questions.jsonl", tmp_path / "wrong.txt"
+    actor = DatasetActor(SETTINGS, 7, questions, exclude, tmp_path)
+    await actor.on_start(BareContext())
+    assert (await actor.describe(DescribeData())).n_questions == len(left)

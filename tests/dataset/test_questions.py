@@ -121,7 +121,7 @@ def test_every_problem_is_named(tmp_path: Path) -> None:
         "line 5 (004-1): task_type is missing",
         "line 6 (005-1): question is null, not a string",
         "line 6 (005-1): answer 'b' is no letter",
-        "line 7 (006-1): video_id '../6' cannot be a file name",
+        "line 7 (006-1): video_id '../6' cannot be the name of its tree",
         "line 8 (007-1): option 2 is empty or no text",
         "line 8 (007-1): option 3 is empty or no text",
         "line 9: not UTF-8: byte 0xff",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 
 import anyio
@@ -32,6 +32,7 @@ def pool(
     failures: int = 1,
     outage_s: float = OUTAGE_S,
     roles: Mapping[str, tuple[Role, ...]] | None = None,
+    clock: Callable[[], float] = anyio.current_time,
 ) -> EndpointPool:
     """Endpoints for every role, save those in ``roles``."""
     wanted = [endpoint(f"http://{name}/v1", name) for name in names]
@@ -42,6 +43,7 @@ def pool(
         lambda endpoint: Limit(limit, endpoint.concurrency),
         lambda _: Breaker(failures, COOLDOWN_S, PROBE_S),
         outage_s=outage_s,
+        clock=clock,
     )
 
 

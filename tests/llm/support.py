@@ -18,7 +18,7 @@ from protocol.cache import CacheGet, CacheHit, CacheMiss, CachePut, CacheStored
 from protocol.ledger import AskSpent, AttemptRow, Record, Recorded, Spent
 from protocol.llm import Chat, ChatAnswer, ChatFailed, ChatMessage
 from protocol.settings import Endpoint, LimitSettings, LlmSettings, RoleSettings
-from tests.llm.server import Connection
+from tests.llm.server import Connection, Handler
 from tests.support.fakes import FakeAddress
 
 __all__ = [
@@ -29,6 +29,7 @@ __all__ = [
     "endpoint",
     "in_virtual_time",
     "settings",
+    "slow",
     "status",
 ]
 
@@ -67,6 +68,18 @@ class Script:
             if reply is None:
                 return
             await connection.send(reply)
+
+
+def slow(seconds: float, then: bytes, bodies: list[bytes]) -> Handler:
+    """A server that is healthy and takes its time. bodies: filled with what it is asked."""
+
+    async def handle(connection: Connection) -> None:
+        while (request := await connection.request()) is not None:
+            bodies.append(request[1])
+            await anyio.sleep(seconds)
+            await connection.send(then)
+
+    return handle
 
 
 def endpoint(base_url: str, name: str = "one", model: str = "m") -> Endpoint:

@@ -6,11 +6,13 @@ import anyio
 import msgspec
 import pytest
 
-from actors.runtime.errors import ActorCrashed
+from actors.runtime.errors import ActorCrashed, ActorDead
 from protocol.cache import CachePut
+from protocol.ledger import Spent
 from protocol.llm import Chat, ChatAnswer, ChatFailed, Usage
-from tests.llm.server import Connection, answer, serving
-from tests.llm.support import House, asked, endpoint, settings
+from protocol.settings import LimitSettings, RoleSettings
+from tests.llm.server import SSE_HEAD, Connection, answer, chunked, serving, sse
+from tests.llm.support import House, Script, asked, endpoint, settings, status
 
 pytestmark = pytest.mark.anyio
 
@@ -67,6 +69,85 @@ async def test_a_hit_is_in_the_accounts() -> None:
     assert len({(r.call, r.attempt, r.started) for r in h.rows}) == 4
 
 
+async def test_the_accounts_know_what_a_try_cost() -> None:
+    """Tokens by kind and money by the endpoint's prices; a failed try has its row too."""
+    counted = {
+        "prompt_tokens": 1_000_000,
+        "completion_tokens": 500_000,
+        "prompt_tokens_details": {"cached_tokens": 7},
+        "completion_tokens_details": {"reasoning_tokens": 5},
+    }
+    last = b"data: " + msgspec.json.encode({"choices": [], "usage": counted}) + b"\n\n"
+    whole = SSE_HEAD + chunked(sse("Hello"), sse(None, "stop"), last, b"data: [DONE]\n\n")
+    async with serving(Script(status(500), whole)) as server:
+        priced = msgspec.structs.replace(
+            endpoint(server.base_url), usd_per_m_prompt=2.0, usd_per_m_completion=8.0
+        )
+        async with House.open(settings(priced)) as house:
+            reply = await house.actor.chat(asked())
+    assert isinstance(reply, ChatAnswer)
+    failed, paid = house.rows
+    assert (failed.outcome, failed.prompt_tokens, failed.usd) == ("server_error", 0, 0.0)
+    assert (paid.cached_tokens, paid.reasoning_tokens, paid.usd) == (7, 5, 6.0)
+    assert reply.seconds == paid.seconds
+
+
+async def test_a_cancelled_try_is_in_the_accounts() -> None:
+    """S12: the endpoint worked on it, and it counts as a call."""
+    arrived = anyio.Event()
+
+    async def silent(connection: Connection) -> None:
+        await connection.request()
+        arrived.set()
+        await connection.until_gone()
+
+    async with serving(silent) as server, House.open(settings(endpoint(server.base_url))) as house:
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(house.ask, asked())
+            await arrived.wait()
+            tasks.cancel_scope.cancel()
+        (row,) = house.rows
+        assert (row.attempt, row.endpoint, row.outcome) == (1, "one", "cancelled")
+        assert house.pool.in_flight("one") == 0
+
+
+async def test_a_cancellation_is_not_lost_in_accounts_that_fail() -> None:
+    """Whoever stops everything at once may have stopped the ledger first."""
+    arrived = anyio.Event()
+
+    async def silent(connection: Connection) -> None:
+        await connection.request()
+        arrived.set()
+        await connection.until_gone()
+
+    async with serving(silent) as server, House.open(settings(endpoint(server.base_url))) as house:
+        house.ledger_error = ActorDead("ledger", "stopped")
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(house.ask, asked())
+            await arrived.wait()
+            tasks.cancel_scope.cancel()
+        assert tasks.cancel_scope.cancelled_caught
+        assert house.pool.in_flight("one") == 0
+
+
+async def test_S18_what_former_processes_spent_counts() -> None:
+    """S18: a run that is started again may spend the rest only; what is in the cache is free."""
+    upstream = Upstream()
+    limits = LimitSettings(max_calls=10, max_tokens=None, max_usd=None)
+    spent = Spent(calls=9, prompt_tokens=1, completion_tokens=1, usd=0.0)
+    async with serving(upstream) as server:
+        wanted = settings(endpoint(server.base_url))
+        async with House.open(wanted, limits=limits, spent=spent) as house:
+            assert isinstance(await house.actor.chat(asked("one")), ChatAnswer)
+            over = await house.actor.chat(asked("two"))
+            again = await house.actor.chat(asked("one"))
+    assert isinstance(over, ChatFailed)
+    assert (over.kind, over.fatal, over.attempts) == ("budget", False, ())
+    assert isinstance(again, ChatAnswer)
+    assert again.cached
+    assert len(upstream.bodies) == 1
+
+
 @pytest.mark.parametrize("finish", ["content_filter", "mystery"])
 async def test_P1_2_an_answer_that_is_not_whole_is_not_kept(finish: str) -> None:
     """P1-2, S15: a refusal or an unknown end is asked again."""
@@ -78,6 +159,39 @@ async def test_P1_2_an_answer_that_is_not_whole_is_not_kept(finish: str) -> None
             assert not reply.cached
     assert not h.entries
     assert len(upstream.bodies) == 2
+
+
+async def test_an_answer_that_was_too_long_is_kept() -> None:
+    """Its bound is in the key: asked again with the same one it would be cut again."""
+    upstream = Upstream("length")
+    async with serving(upstream) as server, House.open(settings(endpoint(server.base_url))) as h:
+        for max_tokens in (64, 64, 65):
+            assert isinstance(await h.actor.chat(asked(max_tokens=max_tokens)), ChatAnswer)
+    assert len(upstream.bodies) == 2
+
+
+async def test_an_answer_that_the_servers_own_bound_cut_is_not_kept() -> None:
+    """Without max_tokens in the key, nothing says that it would be cut again (clients.md A4)."""
+    unbounded = RoleSettings(temperature=0.7, top_p=None, max_tokens=None)
+    upstream = Upstream("length")
+    async with (
+        serving(upstream) as server,
+        House.open(settings(endpoint(server.base_url), search=unbounded)) as house,
+    ):
+        for _ in range(2):
+            assert isinstance(await house.actor.chat(asked()), ChatAnswer)
+    assert len(upstream.bodies) == 2
+
+
+async def test_a_replayed_answer_takes_as_long_as_the_first_one() -> None:
+    """The agent's time budget is a part of its behaviour: a resume must not give it more steps."""
+    async with serving(Upstream()) as server, House.open(settings(endpoint(server.base_url))) as h:
+        first = await h.actor.chat(asked())
+        again = await h.actor.chat(asked())
+    assert isinstance(first, ChatAnswer)
+    assert isinstance(again, ChatAnswer)
+    assert first.seconds == again.seconds > 0
+    assert (len(first.attempts), again.attempts) == (1, ())
 
 
 async def test_an_empty_answer_is_a_failure() -> None:

@@ -34,6 +34,32 @@ async def test_a_connection_is_kept() -> None:
         assert client.transport.connections == 10
 
 
+async def test_the_connection_freed_last_is_taken_first() -> None:
+    """So that after a burst the others can grow old."""
+    reached, first = anyio.Event(), anyio.Event()
+    used: list[int] = []
+
+    async def handler(connection: Connection) -> None:
+        while (request := await connection.request()) is not None:
+            used.append(connection.number)
+            if request[1] == b"slow":
+                reached.set()
+                await first.wait()
+            await connection.send(DONE)
+
+    async with serving(handler) as server, opened(server) as client:
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(client.post, b"slow")
+            await reached.wait()
+            await client.post(b"quick")
+            first.set()
+        slow, quick = used
+        assert slow != quick
+        await client.post()
+        await client.post()
+        assert used[2:] == [slow, slow]
+
+
 @pytest.mark.parametrize(
     "answer",
     [

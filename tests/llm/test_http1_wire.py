@@ -81,6 +81,7 @@ CASES = [
     Case("bad-chunk-size", CHUNKED + b"1\r\na\r\nzz\r\n", "stays", 200, b"a", PROTOCOL),
     _unheard("no-http", b"SSH-2.0-OpenSSH_9.9\r\n\r\n"),
     _unheard("bad-status", b"HTTP/1.1 2x0 OK\r\n\r\n"),
+    _unheard("no-status", b"HTTP/1.1 000 OK\r\nContent-Length: 0\r\n\r\n"),
     _unheard("bad-header-name", OK + b"A B: c\r\n\r\n"),
     _unheard("nul-in-header", OK + b"A: b\0c\r\nContent-Length: 0\r\n\r\n"),
     _unheard("bad-length", OK + b"Content-Length: x\r\n\r\n"),
@@ -120,12 +121,12 @@ async def test_response(case: Case, make: Make) -> None:
 
 
 async def test_headers(make: Make) -> None:
-    """They come with blanks stripped and repeats kept; names are httpx's to fold."""
+    """Of the response itself, blanks stripped and repeats kept; names are httpx's to fold."""
 
     async def handler(connection: Connection) -> None:
         await connection.request()
         fields = b"X-One:  a \t\r\nx-two: b\r\nX-Two: c\r\nContent-Length: 0\r\n\r\n"
-        await connection.send(OK + fields)
+        await connection.send(b"HTTP/1.1 103 Early Hints\r\nX-One: z\r\n\r\n" + OK + fields)
         await connection.until_gone()
 
     async with serving(handler) as server, httpx.AsyncClient(transport=make()) as client:

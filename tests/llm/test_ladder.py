@@ -1,230 +1,368 @@
-"""The retry loop over real sockets: order, waits, failover, breaker (rows P1-3, P2-6)."""
+"""When a call is tried again and when it is given up, in exact time (S3, S13, S18)."""
 
 from __future__ import annotations
 
-from datetime import datetime
+from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime
 
 import anyio
 import pytest
 
-from actors.llm.ladder import jitter
-from protocol.llm import ChatAnswer, ChatFailed
-from tests.llm.server import SSE_HEAD, Connection, answer, chunked, serving, sse
-from tests.llm.support import House, asked, endpoint, settings
+from actors.llm.breaker import Breaker
+from actors.llm.classify import Failure
+from actors.llm.endpoints import ResolvedEndpoint, resolve_endpoints
+from actors.llm.ladder import Ladder, jitter
+from actors.llm.limiter import Limit
+from actors.llm.pool import EndpointPool
+from actors.llm.request import PlannedCall, plan_call
+from actors.llm.spending import Spending
+from actors.llm.stream import Complete
+from actors.llm.transport import Exchange
+from protocol.llm import Attempt, ChatAnswer, ChatFailed, Usage
+from protocol.settings import LimitSettings
+from tests.llm.support import NO_LIMITS, asked, endpoint, in_virtual_time, settings
 
-pytestmark = pytest.mark.anyio
+WHOLE = Complete("Hello", "", "stop", Usage(prompt_tokens=3, completion_tokens=2))
+ERROR = Failure("server_error", "HTTP 500")
+SILENT = Failure("timeout", "first token")
+DOWN = Failure("transport", "ConnectError")
+HOUR_S = 3600.0
 
-
-def status(code: int, *headers: str) -> bytes:
-    lines = (f"HTTP/1.1 {code} x", "Content-Length: 2", *headers, "", "{}")
-    return "\r\n".join(lines).encode()
-
-
-class Script:
-    """Answers requests one after the other, over all connections; None: hang up."""
-
-    def __init__(self, *answers: bytes | None) -> None:
-        self.answers = list(answers)
-        self.bodies: list[bytes] = []
-
-    async def __call__(self, connection: Connection) -> None:
-        while (request := await connection.request()) is not None:
-            self.bodies.append(request[1])
-            reply = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
-            if reply is None:
-                return
-            await connection.send(reply)
+Outcome = Complete | Failure | Exception
 
 
-async def test_P1_3_a_disconnect_is_retried() -> None:
-    """P1-3: the server hangs up without a word, then cuts the answer, then answers."""
-    cut = SSE_HEAD + chunked(sse("Hel"), last=False)
+class House:
+    """A ladder before endpoints that do as ``script`` says; the last line for ever.
 
-    class CutScript(Script):
-        async def __call__(self, connection: Connection) -> None:
-            request = await connection.request()
-            if request is not None:
-                self.bodies.append(request[1])
-                reply = self.answers.pop(0)
-                if reply is not None:
-                    await connection.send(reply)
+    script: seconds that a try takes, and what comes of it.
+    """
 
-    script = CutScript(None, cut, answer("Hello"))
-    async with serving(script) as server, House.open(settings(endpoint(server.base_url))) as house:
-        reply = await house.actor.chat(asked())
-    assert isinstance(reply, ChatAnswer)
-    assert reply.text == "Hello"
-    assert [a.outcome for a in reply.attempts] == ["transport", "truncated", "ok"]
-    assert [(r.attempt, r.outcome) for r in house.rows] == [
-        (1, "transport"),
-        (2, "truncated"),
-        (3, "ok"),
-    ]
-    assert len({row.call for row in house.rows}) == 1
-    assert all(datetime.fromisoformat(row.started).tzinfo is not None for row in house.rows)
-    assert len(set(script.bodies)) == 1
-
-
-async def test_attempts_run_out() -> None:
-    """The last failure is the reply's kind; every try is in the ledger."""
-    script = Script(status(500))
-    async with serving(script) as server, House.open(settings(endpoint(server.base_url))) as house:
-        reply = await house.actor.chat(asked())
-    assert isinstance(reply, ChatFailed)
-    assert (reply.kind, reply.fatal, len(reply.attempts)) == ("server_error", False, 3)
-    assert [row.attempt for row in house.rows] == [1, 2, 3]
-    assert not house.entries
-
-
-async def test_a_fatal_failure_is_not_retried() -> None:
-    """One try."""
-    script = Script(status(400))
-    async with serving(script) as server, House.open(settings(endpoint(server.base_url))) as house:
-        reply = await house.actor.chat(asked())
-    assert isinstance(reply, ChatFailed)
-    assert (reply.kind, reply.fatal, len(script.bodies)) == ("bad_request", True, 1)
-
-
-async def test_failover_to_another_endpoint() -> None:
-    """S9: one cuts in mid-stream, the other gets the original prompt and answers whole."""
-    bad, good = Script(status(503)), Script(answer("Hello"))
-    async with serving(bad) as one, serving(good) as two:
-        both = settings(endpoint(one.base_url, "bad"), endpoint(two.base_url, "good"))
-        async with House.open(both) as house:
-            reply = await house.actor.chat(asked())
-    assert isinstance(reply, ChatAnswer)
-    assert reply.endpoint == "good"
-    assert [(row.endpoint, row.outcome) for row in house.rows] == [
-        ("bad", "server_error"),
-        ("good", "ok"),
-    ]
-    assert bad.bodies == good.bodies
-
-
-async def test_retry_after_is_obeyed() -> None:
-    """The longer of back-off and Retry-After, at the endpoint that asked for it."""
-    script = Script(status(429, "retry-after-ms: 200"), answer("Hello"))
-    async with serving(script) as server, House.open(settings(endpoint(server.base_url))) as house:
-        begun = anyio.current_time()
-        reply = await house.actor.chat(asked())
-    assert isinstance(reply, ChatAnswer)
-    assert anyio.current_time() - begun >= 0.2
-
-
-async def test_retry_after_does_not_hold_another_endpoint_back() -> None:
-    """The other one is asked at once."""
-    busy, free = Script(status(429, "Retry-After: 4")), Script(answer("Hello"))
-    async with serving(busy) as one, serving(free) as two:
-        both = settings(endpoint(one.base_url, "busy"), endpoint(two.base_url, "free"))
-        async with House.open(both) as house:
-            with anyio.fail_after(2):
-                reply = await house.actor.chat(asked())
-    assert isinstance(reply, ChatAnswer)
-
-
-async def test_the_total_clock_ends_the_call() -> None:
-    """At once, when the wait would outlast it."""
-    script = Script(status(503, "Retry-After: 4"))
-    async with serving(script) as server:
-        wanted = settings(endpoint(server.base_url), total_s=1.0, attempt_s=1.0)
-        async with House.open(wanted) as house:
-            with anyio.fail_after(0.9):
-                reply = await house.actor.chat(asked())
-    assert isinstance(reply, ChatFailed)
-    assert reply.kind == "server_error"
-
-
-async def test_P2_6_a_herd_sends_one_probe() -> None:
-    """P2-6, S6: after the cool-down the server sees one request; its success frees the rest."""
-    gate = anyio.Event()
-    probing = anyio.Event()
-    seen: list[int] = []
-
-    async def handler(connection: Connection) -> None:
-        while await connection.request() is not None:
-            seen.append(connection.number)
-            if len(seen) == 1:
-                await connection.send(status(500))
-                continue
-            if len(seen) == 2:
-                probing.set()
-                await gate.wait()
-            await connection.send(answer("Hello"))
-
-    async with serving(handler) as server:
-        wanted = settings(endpoint(server.base_url), breaker_failures=1, attempts=2)
-        async with House.open(wanted) as house:
-            replies: list[ChatAnswer | ChatFailed] = []
-
-            async def ask(number: int) -> None:
-                replies.append(await house.actor.chat(asked(f"q{number}")))
-
-            async with anyio.create_task_group() as tasks:
-                tasks.start_soon(ask, 0)
-                await house.recorded.wait()  # q0 fails and opens the breaker
-                for number in range(1, 20):
-                    tasks.start_soon(ask, number)
-                await probing.wait()
-                await anyio.wait_all_tasks_blocked()
-                assert len(seen) == 2
-                gate.set()
-    assert len(replies) == 20
-    assert all(isinstance(reply, ChatAnswer) for reply in replies)
-    assert len(seen) == 21
-
-
-async def test_all_open_waits_for_the_cool_down_and_burns_no_attempt() -> None:
-    """The call outlives a cool-down; with too little time it fails as breaker_open."""
-    script = Script(status(500), status(500), answer("Hello"))
-    async with serving(script) as server:
-        wanted = settings(endpoint(server.base_url), breaker_failures=1)
-        async with House.open(wanted) as house:
-            reply = await house.actor.chat(asked())
-            assert isinstance(reply, ChatAnswer)
-            assert len(reply.attempts) == 3
-
-    async def down(connection: Connection) -> None:
-        connection.rst()
-
-    async with serving(down) as gone:
-        wanted = settings(
-            endpoint(gone.base_url), breaker_failures=1, breaker_cooldown_s=30.0, total_s=0.3
+    def __init__(
+        self,
+        *script: tuple[float, Outcome],
+        endpoints: tuple[str, ...] = ("one",),
+        limits: LimitSettings = NO_LIMITS,
+        **changes: object,
+    ) -> None:
+        self.script = list(script)
+        self.sent: list[tuple[float, str]] = []
+        self.patience: list[float] = []
+        self.limit_s: list[float] = []
+        self.noted: list[tuple[int, Attempt]] = []
+        self.began = anyio.current_time()
+        named = [endpoint(f"http://{name}/v1", name) for name in endpoints]
+        self.settings = wanted = settings(*named, **{"attempts": 3, **changes})
+        self.pool = EndpointPool(
+            resolve_endpoints(wanted.endpoints, {}, wanted.concurrency),
+            lambda one: Limit(wanted.concurrency_start, one.concurrency),
+            lambda _: Breaker(wanted.breaker_failures, wanted.breaker_cooldown_s, 1000.0),
+            outage_s=wanted.outage_s,
         )
-        async with House.open(wanted) as house:
-            reply = await house.actor.chat(asked())
+        self.ladder = Ladder(wanted, self.pool, self, Spending(limits))
+
+    @property
+    def now(self) -> float:
+        """Seconds since the house was built."""
+        return anyio.current_time() - self.began
+
+    async def exchange(
+        self, endpoint: ResolvedEndpoint, body: bytes, limit_s: float, *, patience: float
+    ) -> Exchange:
+        """The next line of the script."""
+        self.sent.append((self.now, endpoint.name))
+        self.patience.append(patience)
+        self.limit_s.append(limit_s)
+        seconds, outcome = self.script.pop(0) if len(self.script) > 1 else self.script[0]
+        started = datetime.now(UTC)
+        await anyio.sleep(seconds)
+        if isinstance(outcome, Exception):
+            raise outcome
+        usage = outcome.usage if isinstance(outcome, Complete) else Usage()
+        return Exchange(outcome, started, seconds, None, usage)
+
+    async def note(
+        self, number: int, attempt: Attempt, started: datetime, endpoint: ResolvedEndpoint
+    ) -> None:
+        """Keep the attempt."""
+        assert attempt.endpoint == endpoint.name
+        self.noted.append((number, attempt))
+
+    def plan(self, text: str) -> PlannedCall:
+        """A chat, planned."""
+        return plan_call(asked(text), self.settings, self.pool.of_role("search"))
+
+    async def climb(self, text: str = "hi") -> ChatAnswer | ChatFailed:
+        """One call."""
+        return await self.ladder.climb(self.plan(text), self.note)
+
+    async def climb_all(self, count: int) -> list[ChatAnswer | ChatFailed]:
+        """Many calls at the same time, each another one."""
+        replies: list[ChatAnswer | ChatFailed] = []
+
+        async def one(number: int) -> None:
+            replies.append(await self.climb(f"q{number}"))
+
+        async with anyio.create_task_group() as tasks:
+            for number in range(count):
+                tasks.start_soon(one, number)
+        return replies
+
+
+def exactly(test: Callable[[], Awaitable[None]]) -> Callable[[], None]:
+    """Run a test where seconds are exact and cost nothing."""
+
+    def run() -> None:
+        in_virtual_time(test)
+
+    run.__name__, run.__doc__ = test.__name__, test.__doc__
+    return run
+
+
+def failed(reply: ChatAnswer | ChatFailed) -> ChatFailed:
     assert isinstance(reply, ChatFailed)
-    assert (reply.kind, reply.fatal, len(reply.attempts)) == ("breaker_open", False, 1)
-    assert "transport" in reply.detail
+    return reply
 
 
-async def test_a_cancelled_probe_leaves_its_place() -> None:
-    """S7: the next call probes, and closes the breaker."""
-    hung = anyio.Event()
-    count = 0
+@exactly
+async def test_S3_a_slow_server_gets_more_patience_and_no_more_requests() -> None:
+    """S3: twice as much after every timeout, four times at most; attempts are the bound."""
+    house = House((5.0, SILENT), attempts=5, total_s=1000.0)
+    reply = failed(await house.climb())
+    assert reply.kind == "timeout"
+    assert house.patience == [1.0, 2.0, 4.0, 4.0, 4.0]
+    assert len(house.sent) == len(reply.attempts) == 5
 
-    async def handler(connection: Connection) -> None:
-        nonlocal count
-        while await connection.request() is not None:
-            count += 1
-            if count == 1:
-                await connection.send(status(500))
-            elif count == 2:
-                hung.set()
-                await connection.until_gone()
-                return
-            else:
-                await connection.send(answer("Hello"))
 
-    async with serving(handler) as server:
-        wanted = settings(endpoint(server.base_url), breaker_failures=1)
-        async with House.open(wanted) as house:
-            async with anyio.create_task_group() as tasks:
-                tasks.start_soon(house.ask, asked())
-                await hung.wait()
-                tasks.cancel_scope.cancel()
-            with anyio.fail_after(2):
-                reply = await house.actor.chat(asked())
+@exactly
+async def test_S3_other_failures_are_no_reason_for_patience() -> None:
+    """S3: an error comes at once, however long one waits."""
+    house = House((0.0, ERROR), (0.0, SILENT), (0.0, ERROR), (0.0, WHOLE), attempts=4)
+    assert isinstance(await house.climb(), ChatAnswer)
+    assert house.patience == [1.0, 1.0, 2.0, 2.0]
+
+
+@exactly
+async def test_a_failed_try_goes_to_another_endpoint() -> None:
+    """And back, when both have failed as often."""
+    house = House((1.0, ERROR), (1.0, ERROR), (1.0, WHOLE), endpoints=("one", "two"))
+    assert isinstance(await house.climb(), ChatAnswer)
+    assert [name for _, name in house.sent] == ["one", "two", "one"]
+    assert [number for number, _ in house.noted] == [1, 2, 3]
+
+
+@exactly
+async def test_the_answer_says_what_its_own_try_took() -> None:
+    """Neither the queue before it nor the tries that failed: none of these is the agent's time."""
+    house = House((7.0, ERROR), (3.0, WHOLE), concurrency_start=1, backoff_s=5.0, backoff_cap_s=5.0)
+    first, second = await house.climb_all(2)
+    for reply in (first, second):
+        assert isinstance(reply, ChatAnswer)
+        assert reply.seconds == 3.0
+        assert reply.attempts[-1].seconds == 3.0
+    assert house.now > 10.0
+
+
+@exactly
+async def test_waiting_for_a_place_is_no_trying() -> None:
+    """The queue is back-pressure: the total clock counts tries and the waits between them."""
+    house = House((6.0, WHOLE), concurrency_start=1, concurrency=1, attempt_s=6.5, total_s=7.0)
+    replies = await house.climb_all(50)
+    assert all(isinstance(reply, ChatAnswer) for reply in replies)
+    assert house.now == 300.0
+    assert house.limit_s == [7.0] * 50
+
+
+@exactly
+async def test_the_total_clock_bounds_the_last_try_and_the_wait_before_it() -> None:
+    """A try gets what is left; a wait that would outlast it ends the call at once."""
+    house = House((4.0, ERROR), total_s=10.0, attempts=9)
+    reply = failed(await house.climb())
+    assert reply.kind == "server_error"
+    assert [round(limit) for limit in house.limit_s] == [10, 6, 2]
+    assert house.now < 13.0
+    late = House((4.0, ERROR), total_s=5.0, backoff_s=1e6, backoff_cap_s=1e6)
+    assert failed(await late.climb()).kind == "server_error"
+    assert late.now == pytest.approx(4.0)
+
+
+@exactly
+async def test_a_retry_that_the_budget_has_not_got_waits_for_its_turn() -> None:
+    """S3: ten calls that fail together do not come again together, and none is given up."""
+    house = House(
+        *[(1.0, ERROR)] * 10, (1.0, WHOLE), retry_share=0.0, retry_reserve=1, backoff_s=1e-9
+    )
+    replies = await house.climb_all(10)
+    assert all(isinstance(reply, ChatAnswer) for reply in replies)
+    turns = [round(when - 1.0, 6) for when, _ in house.sent[10:]]
+    assert turns == [round(number / 10, 6) for number in range(10)]
+
+
+@exactly
+async def test_probes_are_no_attempts() -> None:
+    """A call that probes for all others is not the first that is given up."""
+    house = House(
+        (1.0, DOWN),
+        *[(1.0, DOWN)] * 8,
+        (1.0, WHOLE),
+        attempts=2,
+        breaker_failures=1,
+        breaker_cooldown_s=1.0,
+        outage_s=HOUR_S,
+    )
+    reply = await house.climb()
     assert isinstance(reply, ChatAnswer)
+    assert [attempt.outcome for attempt in reply.attempts] == ["transport"] * 9 + ["ok"]
+    assert [number for number, _ in house.noted] == list(range(1, 11))
+
+
+@exactly
+async def test_an_outage_of_hours_costs_a_call_nothing() -> None:
+    """The probes' time and the waits between them are the outage's, not the call's."""
+    house = House(
+        *[(60.0, SILENT)] * 200,
+        (1.0, WHOLE),
+        attempts=2,
+        breaker_failures=1,
+        breaker_cooldown_s=10.0,
+        outage_s=24 * HOUR_S,
+        attempt_s=90.0,
+        total_s=120.0,
+        backoff_s=0.5,
+        backoff_cap_s=30.0,
+    )
+    reply = await house.climb()
+    assert isinstance(reply, ChatAnswer)
+    assert house.now > 6 * HOUR_S
+
+
+@exactly
+async def test_an_outage_that_lasts_too_long_ends_the_call() -> None:
+    """Also that of a call which probes in between; what was wrong is in the detail."""
+    house = House(
+        (1.0, DOWN), breaker_failures=1, breaker_cooldown_s=10.0, outage_s=HOUR_S, total_s=60.0
+    )
+    replies = [failed(reply) for reply in await house.climb_all(5)]
+    assert {(reply.kind, reply.fatal) for reply in replies} == {("breaker_open", False)}
+    assert all("transport: ConnectError" in reply.detail for reply in replies)
+    assert all("(one)" in reply.detail for reply in replies)
+    assert HOUR_S <= house.now <= HOUR_S + 61.0
+    assert house.pool.waiting == house.pool.in_flight("one") == 0
+
+
+@exactly
+async def test_a_probe_that_is_refused_has_shown_that_the_server_is_there() -> None:
+    """A 429 closes the breaker, and the call steps back as after any other."""
+    busy = Failure("rate_limit", "HTTP 429")
+    house = House(
+        (1.0, DOWN),
+        (1.0, busy),
+        (1.0, WHOLE),
+        breaker_failures=1,
+        breaker_cooldown_s=10.0,
+        backoff_s=5.0,
+        backoff_cap_s=5.0,
+    )
+    assert isinstance(await house.climb(), ChatAnswer)
+    back = 5.0 * jitter(house.plan("hi").key, 2)
+    assert back > 0.1
+    assert [when for when, _ in house.sent] == pytest.approx([0.0, 11.0, 12.0 + back])
+
+
+@exactly
+async def test_a_cancelled_try_is_in_the_accounts() -> None:
+    """S12: the endpoint worked on it; it says nothing about the endpoint, and the place is free."""
+    house = House((1.0, ERROR), (100.0, WHOLE), breaker_failures=2)
+    with anyio.move_on_after(5.0):
+        await house.climb()
+    number, attempt = house.noted[-1]
+    assert (number, attempt.outcome, attempt.usage) == (2, "cancelled", Usage())
+    assert attempt.seconds == pytest.approx(4.0, abs=0.1)
+    assert house.pool.in_flight("one") == 0
+    assert house.ladder.spending.calls == 2
+
+
+@exactly
+async def test_a_call_that_is_cancelled_in_the_queue_is_in_no_accounts() -> None:
+    """Nothing was sent for it (S11)."""
+    house = House((10.0, WHOLE), concurrency_start=1, concurrency=1)
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(house.climb, "first")
+        await anyio.wait_all_tasks_blocked()
+        with anyio.move_on_after(5.0):
+            await house.climb("second")
+    assert [attempt.outcome for _, attempt in house.noted] == ["ok"]
+    assert house.ladder.spending.calls == 1
+
+
+@exactly
+async def test_accounts_that_do_not_answer_hold_no_cancelled_call() -> None:
+    """Whoever stops the run must not wait for them."""
+    house = House((100.0, WHOLE))
+
+    async def stuck(
+        number: int, attempt: Attempt, started: datetime, endpoint: ResolvedEndpoint
+    ) -> None:
+        await anyio.sleep_forever()
+
+    with anyio.move_on_after(5.0):
+        await house.ladder.climb(house.plan("hi"), stuck)
+    assert house.now < 10.0
+
+
+@exactly
+async def test_S18_a_limit_ends_calls_before_they_are_sent() -> None:
+    """S18: exactly as many are sent as the limit says, those in the queue included."""
+    bound = LimitSettings(max_calls=5, max_tokens=None, max_usd=None)
+    house = House((1.0, WHOLE), limits=bound, concurrency_start=2, concurrency=2)
+    replies = await house.climb_all(40)
+    assert len(house.sent) == 5
+    assert sum(isinstance(reply, ChatAnswer) for reply in replies) == 5
+    over = [reply for reply in replies if isinstance(reply, ChatFailed)]
+    assert {(reply.kind, reply.fatal, reply.attempts) for reply in over} == {("budget", False, ())}
+    assert all(reply.detail.startswith("limits.max_calls = 5") for reply in over)
+    assert house.pool.in_flight("one") == 0
+
+
+@exactly
+async def test_S18_a_limit_that_is_reached_is_said_at_once() -> None:
+    """S18: nobody waits for an endpoint that he may not ask."""
+    bound = LimitSettings(max_calls=1, max_tokens=None, max_usd=None)
+    house = House((1.0, DOWN), limits=bound, breaker_failures=1, breaker_cooldown_s=60.0)
+    first = failed(await house.climb("one"))
+    second = failed(await house.climb("two"))
+    assert (first.kind, len(first.attempts)) == ("budget", 1)
+    assert (second.kind, second.attempts) == ("budget", ())
+    assert house.now == 1.0
+
+
+@exactly
+async def test_S18_what_is_in_flight_is_paid_for() -> None:
+    """S18: tokens are known when an answer is whole; then nothing more is sent, no retry either."""
+    bound = LimitSettings(max_calls=None, max_tokens=10, max_usd=None)
+    house = House((1.0, ERROR), (1.0, WHOLE), limits=bound, concurrency_start=4, backoff_s=1e-9)
+    replies = await house.climb_all(4)
+    assert [reply.usage.prompt_tokens for reply in replies if isinstance(reply, ChatAnswer)] == [
+        3
+    ] * 3
+    (over,) = [reply for reply in replies if isinstance(reply, ChatFailed)]
+    assert (over.kind, [attempt.outcome for attempt in over.attempts]) == (
+        "budget",
+        ["server_error"],
+    )
+    assert len(house.sent) == 4
+    assert house.ladder.spending.tokens == 15
+
+
+@exactly
+async def test_S13_a_bug_surfaces_at_once() -> None:
+    """S13: what is no failure of HTTP is not retried, and does not speak against the endpoint."""
+    house = House((1.0, RuntimeError("a hook")), (1.0, WHOLE), breaker_failures=1)
+    with pytest.raises(RuntimeError, match="a hook"):
+        await house.climb()
+    assert len(house.sent) == 1
+    assert house.pool.in_flight("one") == 0
+    assert isinstance(await house.climb(), ChatAnswer)
+    assert [round(when, 6) for when, _ in house.sent] == [0.0, 1.0]
 
 
 def test_jitter_is_repeatable_and_spread() -> None:

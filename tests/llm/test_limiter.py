@@ -94,12 +94,13 @@ def test_S5_a_limit_that_is_not_used_does_not_grow() -> None:
 
 def test_S5_a_peak_counts_for_its_own_round_only() -> None:
     """S5: that the limit was used once, long ago, shows nothing either."""
-    limit = Limit(10, 400)
-    use_fully(limit, 0.0)
-    assert limit.value == 20
+    limit = Limit(100, 400)
+    limit.limited(limit.admit("search", 1, retry=False), 0.0, None)
+    use_fully(limit, COOLDOWN_S)
+    assert limit.value == 84
     for _ in range(500):
-        answer(limit, admitted(limit, 2))
-    assert limit.value == 20
+        answer(limit, admitted(limit, 2), COOLDOWN_S)
+    assert limit.value == 84
 
 
 def test_retries_never_count() -> None:
@@ -178,6 +179,33 @@ def test_late_first_tokens_never_cut_below_the_start() -> None:
     assert limit.value == 2, "neither below the start nor back up to it"
 
 
+def test_failures_do_not_hide_that_a_server_queues() -> None:
+    """An overloaded server also times out: the round never ends, yet its lateness is judged."""
+    limit = Limit(8, 64)
+    use_fully(limit, 0.0, 0.2)
+    use_fully(limit, 0.0, 0.2)
+    assert limit.value == 32
+    for permit in admitted(limit, 32):
+        limit.failed()
+        limit.answered(permit, 0.0, 9.0)
+    assert limit.value == 25
+
+
+def test_an_endpoint_that_comes_back_begins_from_the_start() -> None:
+    """All that waited out an outage must not fall upon a server that has just been restarted."""
+    limit = Limit(8, 64)
+    old = admitted(limit, 8)
+    answer(limit, old)
+    answer(limit, admitted(limit, 16))
+    assert limit.value == 32
+    limit.recovered()
+    assert limit.value == 8
+    answer(limit, old)  # begun before the outage: says nothing about what it bears now
+    assert limit.value == 8
+    use_fully(limit, 0.0)
+    assert limit.value == 16
+
+
 def test_first_tokens_are_compared_role_by_role() -> None:
     """A judge's long prompt beside an agent's short one is no queue; its own delay is one."""
     limit = Limit(16, 400)
@@ -210,14 +238,14 @@ def test_what_was_best_long_ago_is_forgotten() -> None:
 
 
 def test_a_few_first_tokens_are_no_median() -> None:
-    """Seven late ones of another role say nothing yet."""
+    """Seven late ones of a role say nothing yet, eight do."""
     limit = Limit(16, 400)
-    use_fully(limit, 0.0, 0.2)
-    permits = admitted(limit, 32)
-    answer(limit, permits[:25], 0.0, 0.2)
-    for permit in permits[25:]:
-        limit.answered(Permit(permit.generation, "evolve", retry=False), 0.0, 60.0)
-    assert limit.value == 64
+    for editors, late, value in ((8, 0.2, 32), (7, 60.0, 64), (8, 60.0, 51)):
+        permits = admitted(limit, limit.value)
+        for permit in permits[:editors]:
+            limit.answered(Permit(permit.generation, "evolve", retry=False), 0.0, late)
+        answer(limit, permits[editors:], 0.0, 0.2)
+        assert limit.value == value
 
 
 def test_answers_without_a_first_token_count_all_the_same() -> None:

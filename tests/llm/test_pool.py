@@ -65,12 +65,33 @@ async def test_never_more_than_the_limit_and_first_come_first_served() -> None:
             await checkpoint()
 
     async with anyio.create_task_group() as tasks, sending(one):
-        for number, role in enumerate(("search", "judge", "judge", "search", "evolve") * 4):
+        roles: list[Role] = ["search", "judge", "judge", "search", "evolve"]
+        for number, role in enumerate(roles * 4):
             tasks.start_soon(call, number, role)
             await anyio.wait_all_tasks_blocked()
         assert one.waiting == 20
     assert order == list(range(20))
     assert one.waiting == 0
+
+
+@on_trio
+async def test_who_comes_when_the_pause_is_over_does_not_overtake_who_sat_it_out() -> None:
+    """Even if the sleepers have not looked at the clock yet."""
+    now = 0.0
+    one = pool("a", limit=1, clock=lambda: now)
+    await once(one, BUSY)
+    order: list[str] = []
+
+    async def call(name: str) -> None:
+        async with sending(one):
+            order.append(name)
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(call, "waited")
+        await anyio.wait_all_tasks_blocked()
+        now = 2.0
+        await call("came late")
+    assert order == ["waited", "came late"]
 
 
 async def test_a_limit_that_grows_lets_more_through_at_once() -> None:
@@ -125,6 +146,18 @@ async def test_S6_a_herd_sends_one_probe() -> None:
         for _ in range(100):
             tasks.start_soon(call)
     assert times == [(COOLDOWN_S, True)] + [(COOLDOWN_S + 5.0, False)] * 99
+
+
+@on_trio
+async def test_P2_6_a_probe_that_is_refused_has_reached_the_server() -> None:
+    """P2-6: a 429 closes the breaker; how much it bears is the limiter's business."""
+    one = pool("a")
+    await once(one, DOWN)
+    async with sending(one) as slot:
+        assert slot.probe
+        slot.settle(Failure("rate_limit", "HTTP 429"), None)
+    async with sending(one) as slot:
+        assert not slot.probe
 
 
 @on_trio

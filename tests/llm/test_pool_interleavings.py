@@ -1,4 +1,4 @@
-"""S11 as a property: calls come, fail, crash and are cancelled at any moment, and no place is lost."""
+"""S11 as a property: calls fail, crash and are cancelled at any moment; no place is lost."""
 
 from __future__ import annotations
 

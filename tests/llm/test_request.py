@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from actors.llm.endpoints import ResolvedEndpoint, resolve_endpoints
-from actors.llm.request import PlannedCall, Unencodable, plan_call
+from actors.llm.request import KEY_VERSION, PlannedCall, Unencodable, plan_call
 from protocol.llm import Chat, ChatMessage, ImagePart, TextPart
 from protocol.settings import RoleSettings
 from tests.llm.support import asked, endpoint, settings
@@ -98,6 +98,14 @@ def test_addresses_clocks_and_spelling_are_not() -> None:
     assert key(asked(json_schema=one)) == key(asked(json_schema=two))
     turned = '{"title":"t","type":"object"}'
     assert key(asked(json_schema=one)) != key(asked(json_schema=turned))
+
+
+def test_a_key_is_the_same_in_every_process() -> None:
+    """An answer that was paid for is found again; where it must not be, KEY_VERSION is raised."""
+    several = [serving(model=f"m{number}") for number in (3, 1, 5, 2, 4)]
+    assert KEY_VERSION == 2
+    found = key(asked(json_schema=SCHEMA), *several)
+    assert found == "923fab19004dd0e0e616b65c39a328ac8c9b0d36593ad9d2afca7326efd11ee0"
 
 
 def test_the_body() -> None:

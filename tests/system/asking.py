@@ -142,15 +142,16 @@ def written(folder: Path, base_url: str, **clocks: float) -> Path:
     return path
 
 
+@contextmanager
 def started(
     *arguments: str, code: str = "pass", folder: Path | None = None
-) -> subprocess.Popen[str]:
+) -> Iterator[subprocess.Popen[str]]:
     """The command as a process. code: run before it. folder: for temporary files."""
-    program = f"import sys; {code}; from actors.main import main; sys.exit(main())"
     environ = os.environ | {"PYTHONPATH": str(ROOT), "PYTHONWARNINGS": "error"}
     if folder is not None:
         environ["TMPDIR"] = str(folder)
-    return subprocess.Popen(
+    program = f"import sys; {code}; from actors.main import main; sys.exit(main())"
+    process = subprocess.Popen(
         [sys.executable, "-c", program, "ask", *arguments],
         env=environ,
         stdin=subprocess.DEVNULL,
@@ -158,12 +159,16 @@ def started(
         stderr=subprocess.PIPE,
         text=True,
     )
+    with process:
+        try:
+            yield process
+        finally:
+            process.kill()
 
 
 def ended(process: subprocess.Popen[str], expect: int) -> tuple[str, str]:
     """What it said on stdout and stderr."""
-    with process:
-        out, err = process.communicate()
+    out, err = process.communicate()
     assert process.returncode == expect, f"exit {process.returncode}\n{out}\n{err}"
     assert "Traceback" not in err
     return out, err

@@ -302,11 +302,14 @@ def test_a_configuration_names_the_endpoints(ask: Asker, tmp_path: Path) -> None
 
 
 def test_a_configuration_brings_its_clocks(ask: Asker, tmp_path: Path) -> None:
-    """Without --timeout they hold as they are."""
+    """Without --timeout they hold as they are, with it as far as it allows."""
     with endpoint(b"") as server:
         config = str(written(tmp_path, server.base_url, first_token_s=0.1, attempts=1))
         ask("--config", config, "--json", "hi", expect=75)
-    assert json.loads(ask.out)["detail"] == "first token: nothing within 0.1 s"
+        assert json.loads(ask.out)["detail"] == "first token: nothing within 0.1 s"
+        config = str(written(tmp_path, server.base_url))
+        ask("--config", config, "--timeout", "0.2", "--json", "hi", expect=75)
+    assert attempts(json.loads(ask.out)) == [("failed", "timeout")]
 
 
 def test_the_simulator_is_not_started(ask: Asker, tmp_path: Path) -> None:
@@ -384,7 +387,8 @@ def test_a_process_leaves_an_answer_and_nothing_else(tmp_path: Path) -> None:
     """The ledger of the call is gone with it."""
     with endpoint(answer("Hello")) as server:
         arguments = ("--base-url", server.base_url, "--model", "m", "--json", "hi")
-        out, err = ended(started(*arguments, folder=tmp_path), expect=0)
+        with started(*arguments, folder=tmp_path) as process:
+            out, err = ended(process, expect=0)
     assert json.loads(out)["text"] == "Hello"
     assert err == ""
     assert list(tmp_path.iterdir()) == []
@@ -396,10 +400,10 @@ def test_a_signal_ends_it_at_once(tmp_path: Path, number: signal.Signals, code: 
     """No answer, no traceback, nothing left behind, and the endpoint is not kept busy."""
     with endpoint(b"") as server:
         arguments = ("--base-url", server.base_url, "--model", "m", "--json", "hi")
-        process = started(*arguments, folder=tmp_path)
-        assert server.asked.wait(50)
-        process.send_signal(number)
-        assert ended(process, expect=code) == ("", "")
+        with started(*arguments, folder=tmp_path) as process:
+            assert server.asked.wait(50)
+            process.send_signal(number)
+            assert ended(process, expect=code) == ("", "")
     assert list(tmp_path.iterdir()) == []
 
 
@@ -410,17 +414,17 @@ def test_a_resolver_that_hangs_does_not_hold_the_exit() -> None:
         "import socket, threading; socket.getaddrinfo = lambda *a, **k: threading.Event().wait()"
     )
     arguments = ("--base-url", "http://a.name/v1", "--model", "m", "--timeout", "0.3", "--json")
-    out, _ = ended(started(*arguments, "hi", code=stuck), expect=75)
+    with started(*arguments, "hi", code=stuck) as process:
+        out, _ = ended(process, expect=75)
     assert json.loads(out)["kind"] == "timeout"
 
 
 @pytest.mark.system
 def test_help_loads_no_room() -> None:
     """What the client needs takes longer to load than --help may take."""
-    heavy = (
-        "import atexit, sys; atexit.register(lambda: print({'httpx', 'anyio'} & set(sys.modules)))"
-    )
-    out, err = ended(started("--help", code=heavy), expect=0)
+    loaded = "print({'httpx', 'anyio'} & set(sys.modules))"
+    with started("--help", code=f"import atexit; atexit.register(lambda: {loaded})") as process:
+        out, err = ended(process, expect=0)
     assert "examples:" in out
     assert "exit codes:" in out
     assert out.splitlines()[-1] == "set()"

@@ -30,6 +30,7 @@ def settings(tree_cache: int = 2) -> DataSettings:
     return DataSettings(
         seed="seeds/x",
         questions="q.jsonl",
+        exclude=None,
         trees="trees",
         batch_size=10,
         design_share=0.5,

@@ -1,0 +1,120 @@
+"""The smallest gain of a whole package that a pool can resolve. Pure.
+
+The test is the one on whole packages: exact one-sided McNemar over the pool's questions, the
+seed package's draw against the candidate's (ALGORITHM.md section 6). The model is that of
+``power``: two draws of one question under one skill differ now and then although nothing has
+changed, and a candidate of strength g wins a share g of the wrong questions that would have
+stayed wrong. Nothing is sampled here: the two counts are independent binomials.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import msgspec
+
+from actors.gate.power import REDRAW
+
+__all__ = ["PACKAGE_ALPHA", "PackagePower", "package_power"]
+
+PACKAGE_ALPHA = 0.05
+_STEPS = 20
+
+
+class PackagePower(msgspec.Struct, frozen=True, kw_only=True):
+    """What a pool can see. gain_*: shares of the pool's questions; None: out of reach."""
+
+    n_questions: int
+    n_wrong: int
+    alpha: float
+    gain_50: float | None
+    gain_80: float | None
+
+
+def package_power(n_questions: int, n_wrong: int, alpha: float = PACKAGE_ALPHA) -> PackagePower:
+    """The smallest gains found with probability .5 and .8 at one-sided level ``alpha``.
+
+    n_wrong: of the questions, wrong in the baseline.
+
+    Raises ValueError if more are wrong than there are.
+    """
+    if not 0 <= n_wrong <= n_questions:
+        raise ValueError(f"{n_wrong} wrong of {n_questions} questions")
+    gains = [_gain(n_questions, n_wrong, alpha, share) for share in (0.5, 0.8)]
+    return PackagePower(
+        n_questions=n_questions,
+        n_wrong=n_wrong,
+        alpha=alpha,
+        gain_50=gains[0],
+        gain_80=gains[1],
+    )
+
+
+def _gain(n_questions: int, n_wrong: int, alpha: float, wanted: float) -> float | None:
+    """The gain whose chance of being found is ``wanted``."""
+    if n_wrong == 0:
+        return None
+    right_share = 1 - n_wrong / n_questions
+    again = REDRAW * right_share  # a wrong one is right in another draw
+    losses = _binomial(n_questions - n_wrong, REDRAW * (1 - right_share))
+    needed = _wins_needed(n_wrong, n_questions - n_wrong, alpha)
+
+    def chance(strength: float) -> float:
+        wins = _binomial(n_wrong, again + strength * (1 - again))
+        at_least = _tails(wins)
+        return math.fsum(
+            share * at_least[least]
+            for share, least in zip(losses, needed, strict=True)
+            if least is not None
+        )
+
+    if chance(1.0) < wanted:
+        return None
+    low, high = 0.0, 1.0
+    for _ in range(_STEPS):
+        middle = (low + high) / 2
+        low, high = (low, middle) if chance(middle) >= wanted else (middle, high)
+    return high * (1 - again) * n_wrong / n_questions
+
+
+def _wins_needed(most_wins: int, most_losses: int, alpha: float) -> list[int | None]:
+    """For every number of losses the fewest wins that McNemar's test accepts; None: no number."""
+    needed: list[int | None] = []
+    wins = 0
+    for losses in range(most_losses + 1):
+        while wins <= most_wins and _p_value(wins, losses) > alpha:
+            wins += 1
+        needed.append(wins if wins <= most_wins else None)
+    return needed
+
+
+def _p_value(wins: int, losses: int) -> float:
+    """P(Bin(wins + losses, 1/2) >= wins); 1 without a discordant pair."""
+    discordant = wins + losses
+    if discordant == 0:
+        return 1.0
+    tail = sum(math.comb(discordant, k) for k in range(wins, discordant + 1))
+    outcomes: int = 2**discordant
+    return tail / outcomes
+
+
+def _binomial(n: int, p: float) -> list[float]:
+    """The probabilities of 0 to n; by logarithms, since the coefficients outgrow a float."""
+    if p >= 1.0:
+        return [0.0] * n + [1.0]
+    if p <= 0.0:
+        return [1.0] + [0.0] * n
+    yes, no, all_ways = math.log(p), math.log1p(-p), math.lgamma(n + 1)
+    return [
+        math.exp(all_ways - math.lgamma(k + 1) - math.lgamma(n - k + 1) + k * yes + (n - k) * no)
+        for k in range(n + 1)
+    ]
+
+
+def _tails(shares: Sequence[float]) -> list[float]:
+    """For every k the probability of k or more."""
+    tails = [0.0]
+    for share in reversed(shares):
+        tails.append(tails[-1] + share)
+    return tails[:0:-1]
