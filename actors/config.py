@@ -54,6 +54,15 @@ FREE_ON_RESUME = (
     "diagnoser.concurrency",
     "evolver.concurrency",
     "data.tree_cache",
+    "frames.cache_mb",
+    "embedding.base_url",
+    "embedding.api_key_env",
+    "embedding.batch",
+    "embedding.concurrency",
+    "embedding.attempts",
+    "embedding.timeout_s",
+    "embedding.backoff",
+    "embedding.index",
     "twin.chunk_delay_s",
 )
 
@@ -197,6 +206,8 @@ def _cross_checks(config: Config) -> list[str]:
         if "@" in e.base_url.partition("://")[2].partition("/")[0]
     ]
     problems += _endpoint_checks(config)
+    problems += _embedding_checks(config)
+    problems += _vision_checks(config)
     if config.gate.profile == "audit":
         problems.append("gate.profile: audit is not available yet; use balanced or growth")
     if config.llm.attempt_s > config.llm.total_s:
@@ -238,6 +249,47 @@ def _endpoint_checks(config: Config) -> list[str]:
             if e.usd_per_m_prompt is None or e.usd_per_m_completion is None
         ]
     return problems
+
+
+def _embedding_checks(config: Config) -> list[str]:
+    """Searching by meaning needs somebody who knows what words mean."""
+    embedding = config.embedding
+    problems = []
+    if config.data.search != "bm25":
+        problems += [
+            f"embedding.{key}: is null, but data.search is {config.data.search}; name it, or "
+            "search by bm25"
+            for key in ("base_url", "model")
+            if not getattr(embedding, key)
+        ]
+    if embedding.base_url is not None:
+        scheme, _, rest = embedding.base_url.partition("://")
+        if embedding.base_url != "local" and (scheme not in ("http", "https") or not rest):
+            problems.append(
+                f"embedding.base_url: {embedding.base_url!r} is neither local nor a URL such as "
+                "http://127.0.0.1:8000/v1"
+            )
+        if "@" in rest.partition("/")[0]:
+            problems.append(
+                "embedding.base_url: credentials would be stored; use embedding.api_key_env"
+            )
+    return problems
+
+
+def _vision_checks(config: Config) -> list[str]:
+    """Pictures need somebody who can see them."""
+    vision = config.agent.vision
+    if vision == "none":
+        return []
+    role = "search" if vision == "inline" else "vision"
+    seers = [e for e in config.llm.endpoints if role in e.roles]
+    if not seers:
+        return [f"agent.vision: {vision} needs an endpoint with the role {role!r}"]
+    return [
+        f"agent.vision: {vision}, but {e.name} is the simulator, which reads text only"
+        for e in seers
+        if e.base_url == "twin"
+    ]
 
 
 def load_config(path: Path | None, assignments: Sequence[str] = ()) -> Config:
@@ -282,7 +334,32 @@ def agent_of(config: Config) -> str:
     named += [f"{key} {json.dumps(value, sort_keys=True)}" for key, value in sorted(extra.items())]
     agent = config.agent
     named += [f"max_steps {agent.max_steps}", f"search_k {agent.search_k}"]
+    named += [
+        f"max_parse_failures {agent.max_parse_failures}",
+        f"time_budget_s {agent.time_budget_s:g}",
+        f"token_budget {agent.token_budget}",
+        f"max_prompt_tokens {agent.max_prompt_tokens}",
+        f"tool_calls {agent.tool_calls}",
+        f"skill_routing {agent.skill_routing}",
+        f"vision {agent.vision}",
+    ]
+    if agent.vision != "none":
+        named.append(f"frames {config.frames.longest_px} px at {config.frames.jpeg_quality}")
+    if agent.vision == "describe":
+        named.append(f"described by {_vision_of(config)}")
+    if config.data.search != "bm25":
+        named.append(f"search {config.data.search} by {config.embedding.model}")
     return ", ".join(named)
+
+
+def _vision_of(config: Config) -> str:
+    llm = config.llm
+    seers = [
+        f"{e.model} {json.dumps(e.extra_body, sort_keys=True)}"
+        for e in llm.endpoints
+        if "vision" in e.roles
+    ]
+    return f"{' or '.join(sorted(set(seers)))} {json.dumps(msgspec.to_builtins(llm.vision))}"
 
 
 def subject_of(config: Config) -> dict[str, object]:

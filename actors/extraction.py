@@ -37,7 +37,7 @@ from protocol.dataset import Question
 from protocol.ledger import DiagnosisRow, OutcomeRow, Where
 from protocol.seed import BaselineDiagnosis, BaselinePrediction
 
-__all__ = ["Extracted", "Lost", "extract_baseline"]
+__all__ = ["Extracted", "Lost", "choose_run", "extract_baseline", "standing_rows"]
 
 _UNKNOWN_CONFIDENCE = 0.5  # the older program stored none
 _OWN_END = frozenset({"finished", "budget_exceeded", "parse_error"})
@@ -223,7 +223,22 @@ def _refuse_undecided(path: Path, lost: Sequence[Lost], without: Collection[str]
 # -- the three sources ------------------------------------------------------------------
 
 
-def _choose_run(path: Path, wanted: str | None, table: str, key: str) -> str:
+def standing_rows(
+    path: Path, run_id: str, questions: Iterable[Question]
+) -> dict[str, tuple[HarnessRow, str | None]]:
+    """Of a harness.db the row that stands for each question, with the letter read out of it.
+
+    It is the row that ``extract_baseline`` takes with ``dedupe``.
+    """
+    by_id = {question.question_id: question for question in questions}
+    rows = [row for row in read_harness_rows(path, run_id) if row.question_id in by_id]
+    by_place = {f"row {row.row}": row for row in rows}
+    answers = [_harness_answer(row, by_id[row.question_id]) for row in rows]
+    chosen, _ = _one_each(path, answers, dedupe=True)
+    return {name: (by_place[answer.place], answer.letter) for name, answer in chosen.items()}
+
+
+def choose_run(path: Path, wanted: str | None, table: str, key: str) -> str:
     """The run that was asked for, or the only one. Raises RowsError with those there are."""
     counts = run_counts(path, table, key)
     if wanted is None and len(counts) == 1:
@@ -240,7 +255,7 @@ def _choose_run(path: Path, wanted: str | None, table: str, key: str) -> str:
 
 
 def _from_harness(path: Path, run_id: str | None, by_id: Mapping[str, Question]) -> _Read:
-    run_id = _choose_run(path, run_id, "predictions", "run_id")
+    run_id = choose_run(path, run_id, "predictions", "run_id")
     rows = read_harness_rows(path, run_id)
     return _Read(
         run_id=run_id,
@@ -279,7 +294,7 @@ def _harness_lost(row: HarnessRow, letter: str | None) -> str | None:
 
 
 def _from_run(path: Path, run_id: str | None, by_id: Mapping[str, Question]) -> _Read:
-    run_id = _choose_run(path, run_id, OutcomeRow.TABLE, "run_key")
+    run_id = choose_run(path, run_id, OutcomeRow.TABLE, "run_key")
     refuse_unsettled(path)
     try:
         with open_reader(path, at_rest=True) as reader:
@@ -324,7 +339,7 @@ def _run_answer(row: OutcomeRow, question: Question) -> _Answer:
 
 
 def _from_baseline(path: Path, run_id: str | None, by_id: Mapping[str, Question]) -> _Read:
-    run_id = _choose_run(path, run_id, "predictions", "run_id")
+    run_id = choose_run(path, run_id, "predictions", "run_id")
     try:
         read_run_id(path)  # raises unless it is the only one
         rows, diagnoses = read_predictions(path), read_diagnoses(path)

@@ -26,24 +26,28 @@ from actors.config import (
     resolve_path,
     subject_of,
 )
+from actors.dataset.errors import DataError
 from actors.dataset.pools import FrozenData, load_frozen
 from actors.dataset.preflight import preflight
 from actors.dataset.questions import load_dataset
+from actors.embedder.actor import check_embedder
 from actors.evolver.document import validate
 from actors.llm.endpoints import resolve_endpoints
-from actors.system import Paths, uses_twin
+from actors.system import Paths, local_model, uses_twin
 from actors.video.store import find_tree
 from actors.video.tree import TreeError
 from actors.workspace.atomic import sweep_tmp, write_atomic
 from actors.workspace.create import init_workspace_from_seed, latest_workspace, next_workspace
+from actors.workspace.errors import WorkspaceError
 from actors.workspace.files import sha256_hex
 from actors.workspace.lock import WorkspaceLock
 from actors.workspace.manifest import read_manifest, write_manifest
 from actors.workspace.seed import BASELINE, open_seed
 from actors.workspace.versions import read_skills
 from protocol.settings import Config
+from protocol.workspace import Manifest
 
-__all__ = ["Launch", "check_surroundings", "fresh", "resume"]
+__all__ = ["Launch", "check_surroundings", "fresh", "resume", "resume_problems"]
 
 CONFIG = "config.yaml"
 _OTHER_FILES = 200  # databases, logs, trees, a Redis pool
@@ -122,15 +126,7 @@ def _resume(
     sweep_tmp(workspace)
     manifest = read_manifest(workspace)
     stored_path = workspace / CONFIG
-    stored = load_config(stored_path)
-    if _settings_sha256(stored) != manifest.settings_sha256:
-        raise ConfigError(
-            [
-                f"{stored_path}: is not what the run was begun with (its settings have another "
-                "fingerprint than manifest.json says)",
-                "Restore the file; to change a setting, give --set KEY=VALUE --accept-change KEY",
-            ]
-        )
+    stored = _begun_with(workspace, manifest)
     source = config_path or stored_path
     config, places = _with_places(load_config(source, assignments), source)
     check_surroundings(config)
@@ -141,6 +137,45 @@ def _resume(
         write_manifest(workspace, msgspec.structs.replace(manifest, settings_sha256=settings))
     write_atomic(stored_path, dump_config(config).encode())
     return Launch(config, _paths(workspace, places), manifest.run_id, True, lock, tuple(accepted))
+
+
+def resume_problems(workspace: Path) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """What ``resume`` would refuse now: of the workspace and its inputs, and of this machine.
+
+    Both empty: it would go on, unless another process holds the lock. Takes no lock and changes
+    nothing.
+    """
+    own: list[str] = []
+    here: list[str] = []
+    try:
+        manifest = read_manifest(workspace)
+        config = _begun_with(workspace, manifest)
+        config, places = _with_places(config, workspace / CONFIG)
+    except (ConfigError, WorkspaceError, OSError) as error:
+        return (str(error),), ()
+    try:
+        _check_inputs(workspace, places, manifest.baseline_sha256, manifest.trees_sha256)
+    except (ConfigError, WorkspaceError, DataError, OSError) as error:
+        own.append(str(error))
+    try:
+        check_surroundings(config)
+    except ConfigError as error:
+        here.append(str(error))
+    return tuple(own), tuple(here)
+
+
+def _begun_with(workspace: Path, manifest: Manifest) -> Config:
+    """The run's own configuration. Raises ConfigError if it is another than it was."""
+    stored = load_config(workspace / CONFIG)
+    if _settings_sha256(stored) != manifest.settings_sha256:
+        raise ConfigError(
+            [
+                f"{workspace / CONFIG}: is not what the run was begun with (its settings have "
+                "another fingerprint than manifest.json says)",
+                "Restore the file; to change a setting, give --set KEY=VALUE --accept-change KEY",
+            ]
+        )
+    return stored
 
 
 def _accepted(
@@ -255,6 +290,11 @@ def _paths(workspace: Path, places: dict[str, Path]) -> Paths:
     )
 
 
+def _check_search(config: Config) -> None:
+    if config.data.search != "bm25":
+        check_embedder(config.embedding, local_model(config), os.environ)
+
+
 def check_surroundings(config: Config) -> None:
     """What the environment must hold: keys of endpoints, sane cache settings (row P1-1).
 
@@ -263,6 +303,7 @@ def check_surroundings(config: Config) -> None:
     problems = []
     checks: tuple[Callable[[], object], ...] = (
         lambda: resolve_endpoints(config.llm.endpoints, os.environ, config.llm.concurrency),
+        lambda: _check_search(config),
         lambda: resolve_cache(config.cache, os.environ),
         lambda: _allow_open_files(config),
     )

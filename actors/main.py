@@ -29,10 +29,34 @@ def _ask_parser(commands: Commands) -> None:
     add_ask_parser(commands)
 
 
+def _seed_parser(commands: Commands) -> None:
+    from actors.seed_command import add_seed_parser
+
+    add_seed_parser(commands)
+
+
 def _split_parser(commands: Commands) -> None:
     from actors.split_command import add_split_parser
 
     add_split_parser(commands)
+
+
+def _diagnose_parser(commands: Commands) -> None:
+    from actors.diagnose_command import add_diagnose_parser
+
+    add_diagnose_parser(commands)
+
+
+def _status_parser(commands: Commands) -> None:
+    from actors.status_command import add_status_parser
+
+    add_status_parser(commands)
+
+
+def _tree_parser(commands: Commands) -> None:
+    from actors.tree_command import add_tree_parser
+
+    add_tree_parser(commands)
 
 
 def _gate_parser(commands: Commands) -> None:
@@ -116,7 +140,11 @@ def _answers(_: argparse.Namespace) -> int:
 _PARSERS: dict[str, Callable[[Commands], None]] = {
     "train": _train_parser,
     "ask": _ask_parser,
+    "seed": _seed_parser,
     "split": _split_parser,
+    "diagnose": _diagnose_parser,
+    "status": _status_parser,
+    "tree": _tree_parser,
     "gate": _gate_parser,
     "answers": _answers_parser,
 }

@@ -14,7 +14,7 @@ class Progress:
     """Counts what is done of ``total`` and says so.
 
     say: writes a line. every_s: seconds between two lines; the first and the last are always
-    said. Times are of this process: what an earlier one did is not in the rate.
+    said, the first without a guess at what is left.
     """
 
     def __init__(
@@ -46,7 +46,7 @@ class Progress:
     def _line(self, seconds: float) -> str:
         share = self._done / self._total
         line = f"{self._label}: {self._done}/{self._total} ({share:.0%})"
-        if seconds <= 0:
+        if seconds <= 0 or self._done == 1:
             return line
         rate = self._done / seconds
         line += f", {rate:.1f}/s" if rate >= 1 else f", {rate * 60:.1f}/min"

@@ -68,8 +68,8 @@ def add_data_options(parser: argparse.ArgumentParser, *, config: bool = True) ->
         "--exclude",
         type=Path,
         metavar="FILE",
-        help="question ids to leave out, one a line (default: with the questions of --config also its "
-        "data.exclude)",
+        help="question ids to leave out, one a line (default: data.exclude of --config, where its "
+        "questions are taken)",
     )
     if config:
         group.add_argument(

@@ -15,10 +15,10 @@ from actors.workspace.files import pretty_json
 from actors.workspace.seed import POOLS, SPLIT_MANIFEST, Seed, init_seed
 from actors.workspace.versions import read_prompts, read_skills, seal_version
 from protocol.dataset import Question
-from protocol.documents import Package, PackageTexts
+from protocol.documents import Package, PackageTexts, Skill
 from protocol.seed import SplitManifest
 
-__all__ = ["complete_seed", "read_documents"]
+__all__ = ["complete_seed", "read_documents", "read_skill_files"]
 
 _FIRST = "v1"
 
@@ -37,6 +37,14 @@ def read_documents(skills_dir: Path, prompts_dir: Path) -> PackageTexts:
             skills=read_skills(skills, _FIRST),
             prompts=read_prompts(prompts, _FIRST),
         )
+
+
+def read_skill_files(skills_dir: Path) -> tuple[Skill, ...]:
+    """A folder of skills, sealed or not. Raises VersionError naming the one that is no skill."""
+    with TemporaryDirectory(prefix="trm-documents-") as scratch:
+        skills = Path(scratch) / "skills"
+        seal_version(skills_dir, skills, _FIRST, kind="skills", trigger="read")
+        return read_skills(skills, _FIRST)
 
 
 def complete_seed(

@@ -8,7 +8,6 @@ missing.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import closing
 
 import anyio
 import msgspec
@@ -28,8 +27,8 @@ from actors.seed_making import (
     require_skills,
     write_baseline,
 )
-from actors.seed_options import Inputs
-from actors.seeding import BaselinePass
+from actors.seed_options import Inputs, OptionError
+from actors.seeding import BaselinePass, baseline_pass
 from actors.system import Paths, uses_twin
 from actors.video.store import find_tree
 from actors.video.tree import TreeError, parse_tree
@@ -75,8 +74,11 @@ def from_scratch(options: SeedOptions, inputs: Inputs) -> Made:
             options.work / "logs" / "seed.jsonl", config.run.log_level, f"seed-{options.name}"
         )
         assert file is not None, "a path was given"
-        with closing(file):
+        try:
             found = anyio.run(_pass, config, paths, inputs, texts, options)
+        finally:
+            configure_logs(None, "warning", None)
+            file.close()
         _refuse_incomplete(options, found, len(inputs.dataset.questions))
         baseline = Baseline(
             options.run_id or f"{options.name}-baseline",
@@ -174,7 +176,7 @@ def _refuse_other_baseline(options: SeedOptions) -> None:
 
 
 def _refuse_incomplete(options: SeedOptions, found: BaselinePass, asked: int) -> None:
-    """Missing is never wrong: either everything has an outcome, or somebody said what may lack it."""
+    """Missing is never wrong: everything has an outcome, or somebody said what may lack it."""
     missed = {missed.question_id: missed for missed in found.missed}
     answered = sorted(options.without - missed.keys())
     if answered:

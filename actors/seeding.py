@@ -250,6 +250,7 @@ class _Pass:
             skill=skill,
             prompts=self._texts.prompts,
             salt=SEED_PASS,
+            others=self._texts.others(skill),
         )
         reply: Answered | Missed
         try:
@@ -283,7 +284,8 @@ class _Pass:
         if isinstance(found, Refused):
             self._undiagnosed[question_id] = f"{question_id}: {found.what}"
         elif found.cause is None:
-            self._undiagnosed[question_id] = f"{question_id}: {found.finding}"
+            if not system.draining:
+                self._undiagnosed[question_id] = f"{question_id}: {found.finding}"
         else:
             self._diagnoses[question_id] = found
 

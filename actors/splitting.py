@@ -80,6 +80,7 @@ class ClassFacts(msgspec.Struct, frozen=True, kw_only=True):
 class SplitFacts(msgspec.Struct, frozen=True, kw_only=True):
     """What a split gives, before anything is spent.
 
+    unstratified: videos without a sub-category, which are one stratum of their own.
     moved: videos that went from diag to val for its wrong answers. val, test: the smallest gain
     of a whole package that the pool can resolve; test is taken to be as hard as trainval.
     undiagnosed, stray_diagnoses, unknown: see ``dataset.tiers``.
@@ -91,6 +92,7 @@ class SplitFacts(msgspec.Struct, frozen=True, kw_only=True):
     parameters: SplitParameters
     n_questions: int
     n_videos: int
+    unstratified: int
     excluded: tuple[str, ...]
     pools: tuple[PoolFacts, ...]
     moved: tuple[str, ...]
@@ -195,6 +197,7 @@ def describe(
         parameters=manifest.parameters,
         n_questions=len(dataset.questions),
         n_videos=len({question.video_id for question in dataset.questions}),
+        unstratified=len({q.video_id for q in dataset.questions if q.sub_category is None}),
         excluded=dataset.excluded,
         pools=(_pool("diag", diag, known), _pool("val", val, known), _pool("test", test, None)),
         moved=moved,
@@ -311,7 +314,8 @@ def render_split(split: Split, config: Config) -> str:
     after = [
         f"Skill defects (T2) in diag: {diag.t2} of {(diag.t2 or 0) + (val.t2 or 0)}; "
         f"lapses (T1): {diag.t1} of {(diag.t1 or 0) + (val.t1 or 0)}.",
-        f"Moved from diag to val for its wrong answers: {', '.join(facts.moved) or 'no video'}.",
+        f"Moved from diag to val for its wrong answers: {', '.join(facts.moved) or 'no video'}; "
+        f"val holds {val.questions / max(1, diag.questions + val.questions):.0%} of trainval.",
         "Smallest gain of a whole package that can be found (one-sided McNemar at "
         f"{facts.val.alpha:g}): on val {_seen(facts.val)}; on test, if it is as hard as trainval, "
         f"{_seen(facts.test)}.",
@@ -344,6 +348,11 @@ def _seen(power: PackagePower) -> str:
 
 
 def _remarks(facts: SplitFacts) -> Iterable[str]:
+    if facts.unstratified:
+        yield (
+            f"{facts.unstratified} of {facts.n_videos} videos have no sub-category, so that test "
+            "is drawn from them without strata; Video-MME's JSON and Parquet files name it."
+        )
     if facts.undiagnosed:
         yield (
             f"{len(facts.undiagnosed)} wrong answers have no diagnosis and count as T0: run "

@@ -303,8 +303,11 @@ def right_by_question(reader: Reader, run_key: str) -> dict[str, bool]:
 
 
 def render(parts: Sequence[Table | Group | Text], file_width: int | None = None) -> str:
-    """The parts as text, a blank line between them, never wrapped by the terminal's width."""
-    console = Console(width=file_width or 140, no_color=True, highlight=False, force_terminal=False)
+    """The parts as text, a blank line between them, never wrapped by the terminal's width.
+
+    Nor cut: two reasons why a class is dropped make a line longer than any terminal (row P0-3).
+    """
+    console = Console(width=file_width or 400, no_color=True, highlight=False, force_terminal=False)
     with console.capture() as capture:
         for part in parts:
             console.print(part)

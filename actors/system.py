@@ -6,7 +6,7 @@ a cycle, and an address that was not declared does not exist.
     trainer ─┬─> evolver ───────────────┐
              ├─> diagnoser ─────────────┤
              ├─> gate ──> baseline ──> rollout ──> llm ──> cache
-             ├─> dataset                │  └──> video
+             ├─> dataset                │  └──> video ──> embedder (where search is by meaning)
              ├─> workspace              │
              └──────────────────────────┴──────> ledger (of all that spend or decide)
 """
@@ -25,9 +25,10 @@ import msgspec
 
 from actors.baseline.actor import BaselineActor
 from actors.cache.actor import CacheActor
-from actors.config import agent_of
+from actors.config import ROOT, agent_of
 from actors.dataset.actor import DatasetActor
 from actors.diagnoser.actor import DiagnoserActor
+from actors.embedder.actor import EmbedderActor
 from actors.evolver.actor import EvolverActor
 from actors.gate.actor import GateActor
 from actors.ledger.actor import LedgerActor
@@ -40,7 +41,7 @@ from actors.runtime.wiring import ActorSpec
 from actors.trainer.actor import TrainerActor, TrainerPeers
 from actors.twin.actor import TwinActor
 from actors.twin.process import base_url_of, bind_loopback
-from actors.video.actor import VideoActor
+from actors.video.actor import Semantic, VideoActor
 from actors.workspace.actor import WorkspaceActor
 from actors.workspace.checkpoint import CheckpointStore
 from actors.workspace.files import read_json
@@ -58,6 +59,7 @@ __all__ = [
     "Paths",
     "RunResult",
     "answering_specs",
+    "local_model",
     "read_seed_info",
     "read_seed_package",
     "run_system",
@@ -69,6 +71,8 @@ __all__ = [
 ]
 
 TWIN = "twin"
+LOCAL = "local"
+"""``embedding.base_url`` of a model on this machine."""
 CHECKPOINT = "checkpoint.json"
 _WIDE = 64
 _LEDGER_HANDLERS = 256
@@ -154,11 +158,7 @@ def answering_specs(
             asks=("cache", "ledger"),
             concurrency=chats,
         ),
-        ActorSpec(
-            name="video",
-            factory=lambda _: VideoActor(config.data, paths.trees),
-            concurrency=_WIDE,
-        ),
+        *_video(config, paths.trees),
         ActorSpec(
             name="rollout",
             factory=lambda peers: RolloutActor(
@@ -169,7 +169,9 @@ def answering_specs(
         ),
         ActorSpec(
             name="diagnoser",
-            factory=lambda peers: DiagnoserActor(diagnoser, peers("llm"), peers("ledger")),
+            factory=lambda peers: DiagnoserActor(
+                diagnoser, peers("llm"), peers("ledger"), max_calls=agent.max_steps
+            ),
             asks=("llm", "ledger"),
             concurrency=diagnoser.concurrency,
         ),
@@ -194,6 +196,7 @@ def specs(config: Config, paths: Paths, listener: socket.socket | None) -> list[
                 peers("rollout"),
                 peers("ledger"),
                 seed_serves=serves and config.gate.seed_draw,
+                manual=config.agent.skill_routing == "manual",
             ),
             asks=("rollout", "ledger"),
             concurrency=_WIDE,
@@ -239,8 +242,52 @@ def read_seed_package(folder: Path) -> PackageTexts:
 
 
 def seed_serves(config: Config, folder: Path) -> bool:
-    """Whether the seed's baseline was answered by this run's own agent."""
+    """Whether the seed's baseline was answered by this run's own agent.
+
+    Never for another program's answers, which are recorded as ``foreign: ...`` (``SeedInfo``).
+    """
     return read_seed_info(folder).agent == agent_of(config)
+
+
+def local_model(config: Config) -> Path | None:
+    """The folder of the embedding model on this machine; None: there is none."""
+    if config.embedding.base_url != LOCAL:
+        return None
+    return _in_checkout(config.embedding.model or "")
+
+
+def _in_checkout(text: str) -> Path:
+    path = Path(text).expanduser()
+    return path if path.is_absolute() else ROOT / path
+
+
+def _video(config: Config, trees: Path) -> list[ActorSpec]:
+    """The video trees, with an embedder where they are searched by meaning."""
+    data, frames, embedding = config.data, config.frames, config.embedding
+    if data.search == "bm25":
+        return [
+            ActorSpec(
+                name="video",
+                factory=lambda _: VideoActor(data, frames, trees),
+                concurrency=_WIDE,
+            )
+        ]
+    folder = _in_checkout(embedding.index)
+    return [
+        ActorSpec(
+            name="embedder",
+            factory=lambda _: EmbedderActor(embedding, local_model(config)),
+            concurrency=_WIDE,
+        ),
+        ActorSpec(
+            name="video",
+            factory=lambda peers: VideoActor(
+                data, frames, trees, Semantic(embedding, folder, peers("embedder"))
+            ),
+            asks=("embedder",),
+            concurrency=_WIDE,
+        ),
+    ]
 
 
 def _twin(config: Config, paths: Paths, listener: socket.socket) -> ActorSpec:

@@ -1,8 +1,8 @@
 """Asking a model for a typed reply: one call, and one more that names what was wrong.
 
-A reply that was cut off, filtered or cannot be decoded is a parse failure; it is
-counted and handed back as a type of its own, never as an empty reply. Nothing is
-retried here that the chat client already retried.
+A reply that was cut off, filtered, cannot be decoded or contradicts itself is a parse
+failure; it is counted and handed back as a type of its own, never as an empty reply.
+Nothing is retried here that the chat client already retried.
 """
 
 from __future__ import annotations
@@ -60,10 +60,12 @@ async def ask_for(
     scope: Scope,
     *,
     illustration: frozenset[str],
+    check: Callable[[T], str | None] = lambda _: None,
 ) -> Understood[T] | NotUnderstood | Unreachable:
     """Ask ``role`` for a ``wanted``; replayed from the cache for ever (``cache_salt`` None).
 
     illustration: texts of the prompt's example, which are no reply.
+    check: what is wrong with a reply of the right form, in a sentence to the model; None: nothing.
     """
     schema = reply_schema(wanted)
     messages: tuple[ChatMessage, ...] = (ChatMessage(role="user", content=prompt),)
@@ -80,7 +82,7 @@ async def ask_for(
             else decode_reply(answer.text, wanted)
         )
         if not isinstance(read, Unreadable):
-            read = _own_words(read, illustration)
+            read = _sensible(read, illustration, check)
         if not isinstance(read, Unreadable):
             return Understood(read.value, attempt, attempt - 1)
         problem = read.problem
@@ -96,9 +98,12 @@ async def ask_for(
     return NotUnderstood(problem, _ATTEMPTS, _ATTEMPTS)
 
 
-def _own_words(read: Decoded[T], illustration: frozenset[str]) -> Decoded[T] | Unreadable:
-    """A reply that says something itself; one that repeats the example is none."""
+def _sensible(
+    read: Decoded[T], illustration: frozenset[str], check: Callable[[T], str | None]
+) -> Decoded[T] | Unreadable:
+    """A reply that says something itself, and nothing that cannot be."""
     copied = sorted(texts_in(msgspec.to_builtins(read.value)) & illustration)
-    if not copied:
-        return read
-    return Unreadable(f"it repeats the example of the instructions ({copied[0]!r})")
+    if copied:
+        return Unreadable(f"it repeats the example of the instructions ({copied[0]!r})")
+    problem = check(read.value)
+    return read if problem is None else Unreadable(problem)

@@ -22,11 +22,15 @@ def labelled(options: Sequence[str]) -> str:
     return "\n".join(f"{letter_of(index)}. {body}" for index, body in enumerate(options))
 
 
-def question_block(question: PublicQuestion) -> str:
-    """Video, task type, question and labelled options."""
+def question_block(question: PublicQuestion, *, task_type: bool = True) -> str:
+    """Video, task type, question and labelled options.
+
+    task_type: false where the benchmark's label must not be seen.
+    """
+    label = f"Task type: {question.task_type}\n" if task_type else ""
     return (
         f"Video: {question.video_id}\n"
-        f"Task type: {question.task_type}\n"
+        f"{label}"
         f"\nQuestion:\n{question.question}\n"
         f"\nOptions:\n{labelled(question.options)}"
     )

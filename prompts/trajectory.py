@@ -7,14 +7,16 @@ here and never an empty text.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import msgspec
 
 from protocol.ledger import TraceRow
-from protocol.rollout import Step
+from protocol.rollout import Flag, Step
 
 __all__ = [
+    "SUBMIT",
     "EmptyTrajectory",
     "Submission",
     "clip",
@@ -26,6 +28,13 @@ __all__ = [
 
 SUBMIT = "submit_answer"
 _SMALLEST_FIELD = 60
+_MARKS: dict[Flag, str] = {
+    "bad_call": "a wrong call",
+    "refused": "the tool refused",
+    "repeated": "the same call as before",
+    "forced": "the budget had ended, only an answer was taken",
+    "cut": "the reply was cut off at the token limit",
+}
 
 
 class EmptyTrajectory(ValueError):
@@ -62,6 +71,9 @@ def read_steps(rows: Sequence[TraceRow]) -> tuple[Step, ...]:
             prompt_tokens=row.prompt_tokens,
             completion_tokens=row.completion_tokens,
             seconds=row.seconds,
+            notice=row.notice,
+            flags=msgspec.json.decode(row.flags, type=tuple[Flag, ...]),
+            dropped=row.dropped,
         )
         for row in sorted(rows, key=lambda row: row.step)
     )
@@ -127,6 +139,11 @@ def _render_step(step: Step, field_chars: int) -> str:
         if step.thought:
             lines.append(f"Thought: {clip(step.thought, field_chars)}")
         lines.append(f"Call: {step.tool} {clip(step.arguments, field_chars)}")
+    marks = [_MARKS[flag] for flag in step.flags]
+    if step.dropped:
+        marks.append(f"{step.dropped} earlier observations had been taken out of its sight")
+    if marks:
+        lines.append(f"Remarks: {'; '.join(marks)}")
     if step.observation:
         lines.append(f"Observation: {clip(step.observation, field_chars)}")
     return neutral("\n".join(lines))
@@ -144,10 +161,19 @@ def _submission(arguments: str) -> Submission:
         sent.get("confidence"),
         sent.get("evidence"),
     )
-    if isinstance(confidence, bool) or not isinstance(confidence, int | float):
-        confidence = None
     return Submission(
         letter=letter if isinstance(letter, str) else None,
-        confidence=None if confidence is None else float(confidence),
+        confidence=_confidence(confidence),
         evidence=evidence if isinstance(evidence, str) else "",
     )
+
+
+def _confidence(value: object) -> float | None:
+    """A stated confidence as the rollout reads it: numbers and numbers in quotes, clamped."""
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        return None
+    try:
+        number = float(value)
+    except (ValueError, OverflowError):
+        return None
+    return None if math.isnan(number) else min(1.0, max(0.0, number))

@@ -37,6 +37,7 @@ class GetSnapshot(Request[SnapshotReady], frozen=True, kw_only=True, tag=True):
     """The outcomes of the current skill on these units, drawn once and kept.
 
     n_draws: draws per question (GATE.md: k).
+    others: the package's other skills; part of the snapshot where the agent chooses its skill.
     """
 
     IDEMPOTENT: ClassVar[bool] = True
@@ -45,6 +46,7 @@ class GetSnapshot(Request[SnapshotReady], frozen=True, kw_only=True, tag=True):
     prompts: Prompts
     units: tuple[Unit, ...]
     n_draws: int
+    others: tuple[Skill, ...] = ()
 
 
 class SeedOutcomesReady(Message, frozen=True, kw_only=True, tag=True):

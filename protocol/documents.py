@@ -3,10 +3,21 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
+
+import msgspec
 
 from protocol.base import Message
 
-__all__ = ["Document", "Package", "PackageTexts", "Prompts", "Skill", "text_hash"]
+__all__ = [
+    "Document",
+    "Package",
+    "PackageTexts",
+    "Prompts",
+    "Skill",
+    "library_hash",
+    "text_hash",
+]
 
 
 def text_hash(text: str) -> str:
@@ -34,6 +45,12 @@ class Skill(Message, frozen=True, kw_only=True, tag=True):
     def hash(self) -> str:
         """Content identity, the ``skill_hash`` of every key (row P1-1a)."""
         return text_hash(self.text)
+
+
+def library_hash(skill: Skill, others: Sequence[Skill]) -> str:
+    """Identity of a class's skill together with the others that an agent may read in its place."""
+    parts = [skill.hash, *sorted(f"{other.task_type} {other.hash}" for other in others)]
+    return text_hash("\n".join(parts))
 
 
 class Prompts(Message, frozen=True, kw_only=True, tag=True):
@@ -71,3 +88,12 @@ class PackageTexts(Message, frozen=True, kw_only=True, tag=True):
             if wanted in by_type:
                 return by_type[wanted]
         raise KeyError(f"package {self.package} has no skill for {task_type!r} and no _default")
+
+    def others(self, skill: Skill) -> tuple[Skill, ...]:
+        """The skills of the other classes, in the package's order."""
+        return tuple(other for other in self.skills if other.task_type != skill.task_type)
+
+    def with_skill(self, skill: Skill) -> PackageTexts:
+        """The same package with another text for one class; a class without its own gets one."""
+        mine = {other.task_type: other for other in self.skills} | {skill.task_type: skill}
+        return msgspec.structs.replace(self, skills=tuple(mine.values()))

@@ -64,6 +64,7 @@ class Decision(Message, frozen=True, kw_only=True, tag=True):
 class Trial(Request[Decision | Refused], frozen=True, kw_only=True, tag=True):
     """Test a candidate against the current skill on these units.
 
+    others: the package's other skills, the same for both arms.
     Refused: the snapshot does not cover a unit (row fail-loud).
     """
 
@@ -75,6 +76,7 @@ class Trial(Request[Decision | Refused], frozen=True, kw_only=True, tag=True):
     prompts: Prompts
     units: tuple[Unit, ...]
     in_sample: bool
+    others: tuple[Skill, ...] = ()
 
 
 class Power(Message, frozen=True, kw_only=True, tag=True):

@@ -49,7 +49,11 @@ class Row(Message, frozen=True, kw_only=True, tag=True):
 
 
 class OutcomeRow(Row, frozen=True, kw_only=True, tag=True):
-    """One question in one pass. outcome: ``right``, ``wrong`` or ``missing``."""
+    """One question in one pass. outcome: ``right``, ``wrong`` or ``missing``.
+
+    forced_by: as of ``Answered``. bad_calls: wrong or refused ones; unreadable: replies that were
+    no action; repeated: calls made before; dropped: observations left out for want of room.
+    """
 
     TABLE: ClassVar[str] = "outcomes"
     KEY: ClassVar[tuple[str, ...]] = ("run_key", "question_id")
@@ -72,10 +76,15 @@ class OutcomeRow(Row, frozen=True, kw_only=True, tag=True):
     skill_hash: str
     prompts_version: str
     salt: str
+    forced_by: str = ""
+    bad_calls: int = 0
+    unreadable: int = 0
+    repeated: int = 0
+    dropped: int = 0
 
 
 class TraceRow(Row, frozen=True, kw_only=True, tag=True):
-    """One step of one rollout (row P0-2). node_ids: a JSON list."""
+    """One step of one rollout (row P0-2), as ``Step``. node_ids, flags: JSON lists."""
 
     TABLE: ClassVar[str] = "traces"
     KEY: ClassVar[tuple[str, ...]] = ("run_key", "question_id", "step")
@@ -92,10 +101,16 @@ class TraceRow(Row, frozen=True, kw_only=True, tag=True):
     prompt_tokens: int
     completion_tokens: int
     seconds: float
+    notice: str = ""
+    flags: str = "[]"
+    dropped: int = 0
 
 
 class DiagnosisRow(Row, frozen=True, kw_only=True, tag=True):
-    """What the judge found for one wrong answer."""
+    """What the judge found for one wrong answer.
+
+    missed_nodes: a JSON list of node ids; grades: a JSON list of ``CallGrade``.
+    """
 
     TABLE: ClassVar[str] = "diagnoses"
     KEY: ClassVar[tuple[str, ...]] = ("run_key", "question_id")
@@ -107,6 +122,9 @@ class DiagnosisRow(Row, frozen=True, kw_only=True, tag=True):
     cause: str | None
     degraded: bool
     finding: str
+    rule: str
+    missed_nodes: str
+    grades: str
 
 
 class EditRow(Row, frozen=True, kw_only=True, tag=True):

@@ -18,6 +18,7 @@ __all__ = [
     "Role",
     "TextPart",
     "ToolCall",
+    "ToolSpec",
     "Usage",
 ]
 
@@ -57,11 +58,32 @@ class ImagePart(Message, frozen=True, kw_only=True, tag=True):
     url: str
 
 
-class ChatMessage(Message, frozen=True, kw_only=True, tag=True):
-    """One turn of the conversation."""
+class ToolCall(Message, frozen=True, kw_only=True, tag=True):
+    """A tool that the model wants called. arguments: JSON text, checked to be JSON."""
 
-    role: Literal["system", "user", "assistant"]
+    call_id: str
+    name: str
+    arguments: str
+
+
+class ToolSpec(Message, frozen=True, kw_only=True, tag=True):
+    """A tool that the model may call. parameters: a JSON schema as JSON text."""
+
+    name: str
+    description: str
+    parameters: str
+
+
+class ChatMessage(Message, frozen=True, kw_only=True, tag=True):
+    """One turn of the conversation.
+
+    tool_calls: of an assistant that called tools. call_id: of a tool's answer, which call it is.
+    """
+
+    role: Literal["system", "user", "assistant", "tool"]
     content: str | tuple[TextPart | ImagePart, ...]
+    tool_calls: tuple[ToolCall, ...] = ()
+    call_id: str | None = None
 
 
 class Usage(Message, frozen=True, kw_only=True, tag=True):
@@ -75,14 +97,6 @@ class Usage(Message, frozen=True, kw_only=True, tag=True):
     completion_tokens: int = 0
     cached_tokens: int = 0
     reasoning_tokens: int = 0
-
-
-class ToolCall(Message, frozen=True, kw_only=True, tag=True):
-    """A tool that the model wants called. arguments: JSON text, checked to be JSON."""
-
-    call_id: str
-    name: str
-    arguments: str
 
 
 class Attempt(Message, frozen=True, kw_only=True, tag=True):
@@ -132,6 +146,7 @@ class Chat(Request[ChatAnswer | ChatFailed], frozen=True, kw_only=True, tag=True
     cache_salt: None for judge, evolver and offline work (replayed from the cache
         for ever); a salt of ``protocol.keys`` for everything sampled (row P1-1).
     json_schema: a JSON schema as JSON text, for endpoints that can enforce one.
+    tools: what the model may call natively; its calls are in the answer's ``tool_calls``.
     """
 
     IDEMPOTENT: ClassVar[bool] = True
@@ -141,6 +156,7 @@ class Chat(Request[ChatAnswer | ChatFailed], frozen=True, kw_only=True, tag=True
     cache_salt: str | None
     max_tokens: int | None = None
     json_schema: str | None = None
+    tools: tuple[ToolSpec, ...] = ()
 
     def crashed(self, detail: str) -> ChatFailed:
         """What an asker makes of a chat whose actor failed: infrastructure."""

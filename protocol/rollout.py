@@ -10,9 +10,28 @@ from protocol.base import Message, Request
 from protocol.dataset import Question
 from protocol.documents import Prompts, Skill
 
-__all__ = ["Answered", "Missed", "Rollout", "Step", "Stop", "reasons_of", "soft_score"]
+__all__ = [
+    "Answered",
+    "Flag",
+    "ForcedBy",
+    "Missed",
+    "Rollout",
+    "Step",
+    "Stop",
+    "out_of_budget",
+    "reasons_of",
+    "soft_score",
+]
 
 Stop = Literal["submitted", "no_answer", "budget", "parse_error"]
+ForcedBy = Literal["", "steps", "tokens", "time", "context"]
+Flag = Literal[
+    "bad_call",  # no such tool, or wrong arguments
+    "refused",  # the tool would not do it: an unknown node, an empty query
+    "repeated",  # the very call of an earlier step, answered from memory
+    "forced",  # made when only an answer was taken
+    "cut",  # the reply ended at the token limit
+]
 
 
 def soft_score(confidence: float, right: bool) -> float:
@@ -24,6 +43,11 @@ class Step(Message, frozen=True, kw_only=True, tag=True):
     """One turn of the agent, as stored (row P0-2).
 
     index: from 1. arguments: JSON text. raw: the model's whole reply.
+    tool: None if the reply was no action; the observation is then what it was told.
+    node_ids: the nodes that the observation shows, whichever tool brought it.
+    prompt_tokens, completion_tokens, seconds: of the reply, and of a model that the tool asked.
+    notice: what the agent was told beside the observation: budgets, remarks, the last call.
+    dropped: earlier observations that were left out of the request for this reply.
     """
 
     index: int
@@ -36,12 +60,16 @@ class Step(Message, frozen=True, kw_only=True, tag=True):
     prompt_tokens: int
     completion_tokens: int
     seconds: float
+    notice: str = ""
+    flags: tuple[Flag, ...] = ()
+    dropped: int = 0
 
 
 class Answered(Message, frozen=True, kw_only=True, tag=True):
     """The agent ran to an end; no valid letter (``letter`` None) is wrong, not missing.
 
     submitted: what the agent sent, normalised to text (row P0-4).
+    forced_by: the budget that ended before the answer; empty: none did.
     """
 
     question_id: str
@@ -51,6 +79,7 @@ class Answered(Message, frozen=True, kw_only=True, tag=True):
     confidence: float
     stop: Stop
     n_steps: int
+    forced_by: ForcedBy = ""
 
 
 class Missed(Message, frozen=True, kw_only=True, tag=True):
@@ -84,6 +113,7 @@ class Rollout(Request[Answered | Missed], frozen=True, kw_only=True, tag=True):
     """Answer a question under given documents, and store outcome and steps under ``run_key``.
 
     salt: from ``protocol.keys``; never None, an answer is always sampled.
+    others: the package's other skills; read only with ``agent.skill_routing: manual``.
     """
 
     IDEMPOTENT: ClassVar[bool] = True
@@ -93,6 +123,7 @@ class Rollout(Request[Answered | Missed], frozen=True, kw_only=True, tag=True):
     skill: Skill
     prompts: Prompts
     salt: str
+    others: tuple[Skill, ...] = ()
 
     def missed(self, detail: str) -> Missed:
         """What an asker makes of a rollout whose actor failed (row P1-4)."""

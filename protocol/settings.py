@@ -18,8 +18,10 @@ __all__ = [
     "Config",
     "DataSettings",
     "DiagnoserSettings",
+    "EmbeddingSettings",
     "Endpoint",
     "EvolverSettings",
+    "FrameSettings",
     "GateSettings",
     "LimitSettings",
     "LlmSettings",
@@ -148,6 +150,7 @@ class DataSettings(Section, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     """The seed to train from, the questions and the video trees.
 
     exclude: names a file of question ids that are known to be wrong; null: none.
+    search: how nodes are ranked; everything but ``bm25`` needs the section ``embedding``.
     Relative paths are looked for beside the config file, then in the checkout.
     """
 
@@ -160,24 +163,75 @@ class DataSettings(Section, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     eval_min_per_class: Positive
     trainable_min_units: Positive
     tree_cache: Positive
+    search: Literal["bm25", "embedding", "hybrid"]
+
+
+class FrameSettings(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Pictures of key frames, as the agent is shown them. longest_px: of the longer side."""
+
+    longest_px: Annotated[int, Meta(ge=16, le=8192)]
+    jpeg_quality: Annotated[int, Meta(ge=1, le=95)]
+    cache_mb: Positive
+
+
+class EmbeddingSettings(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Texts as vectors, for ``data.search``.
+
+    base_url: an OpenAI-compatible server; ``local``: ``model`` is a folder with a static model
+        (the extra ``embed``); null: there is none.
+    query_prefix, document_prefix: what the model wants to stand before a text.
+    chunk_chars: longer nodes are embedded in overlapping parts of this size.
+    index: the folder of the index files, one per video and model.
+    """
+
+    base_url: str | None
+    model: str | None
+    api_key_env: str | None
+    query_prefix: str
+    document_prefix: str
+    chunk_chars: Annotated[int, Meta(ge=100)]
+    batch: Positive
+    concurrency: Positive
+    attempts: Positive
+    timeout_s: Seconds
+    backoff_s: Seconds
+    backoff_cap_s: Seconds
+    index: str
 
 
 class AgentSettings(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The agent's budgets."""
+    """The agent: its budgets, and how it calls, sees and is told what to do.
+
+    token_budget: of one rollout, prompts and completions of all its calls; null: no limit.
+    max_prompt_tokens: of one request; older observations are left out of a longer one.
+    skill_routing: ``oracle`` hands the agent the skill of the question's class, by the
+        benchmark's own label; with ``manual`` it does not see the label and chooses a skill.
+    vision: whether pictures go to the agent (``inline``), to the vision role with the agent's
+        question (``describe``), or to nobody (``none``: the tool is not offered).
+    """
 
     concurrency: Positive
     max_steps: Positive
     max_parse_failures: Positive
     search_k: Positive
     time_budget_s: Seconds
+    token_budget: Positive | None
+    max_prompt_tokens: Annotated[int, Meta(ge=1000)]
+    tool_calls: Literal["json", "native"]
+    skill_routing: Literal["oracle", "manual"]
+    vision: Literal["none", "inline", "describe"]
 
 
 class DiagnoserSettings(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """max_degraded_share: above it a step is aborted (row P1-5)."""
+    """max_degraded_share: above it a step is aborted (row P1-5).
+
+    max_case_chars: of a trajectory in a case pack.
+    """
 
     concurrency: Positive
     max_degraded_share: Share
     max_trace_chars: Positive
+    max_case_chars: Positive
 
 
 class EvolverSettings(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -243,6 +297,8 @@ class Config(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
     limits: LimitSettings
     cache: CacheSettings
     data: DataSettings
+    frames: FrameSettings
+    embedding: EmbeddingSettings
     agent: AgentSettings
     diagnoser: DiagnoserSettings
     evolver: EvolverSettings

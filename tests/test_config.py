@@ -180,3 +180,66 @@ def test_a_limit_in_money_needs_every_price(tmp_path: Path, price: dict[str, flo
     path.write_text(yaml.safe_dump({"llm": {"endpoints": [endpoint]}, "limits": {"max_usd": 5}}))
     with pytest.raises(ConfigError, match=r"limits\.max_usd: a has no usd_per_m_prompt"):
         load_config(path)
+
+
+SEEING = (
+    "llm.endpoints=[{name: a, base_url: 'http://x/v1', model: m, roles: [search]}, "
+    "{name: v, base_url: 'http://y/v1', model: seer, roles: [vision]}, "
+    "{name: j, base_url: twin, model: twin-judge, roles: [judge]}, "
+    "{name: e, base_url: twin, model: twin-editor, roles: [evolve]}]"
+)
+
+
+@pytest.mark.parametrize(
+    ("assignments", "says"),
+    [
+        (["agent.vision=inline"], "twin-agent is the simulator, which reads text only"),
+        (["agent.vision=describe"], "twin-agent is the simulator, which reads text only"),
+        ([SEEING.replace("[vision]", "[judge]"), "agent.vision=describe"], "the role 'vision'"),
+        (["agent.vision=blurred"], "agent.vision"),
+        (["agent.tool_calls=xml"], "agent.tool_calls"),
+        (["agent.skill_routing=auto"], "agent.skill_routing"),
+        (["agent.max_prompt_tokens=10"], "agent.max_prompt_tokens"),
+    ],
+)
+def test_an_agent_that_cannot_be_is_refused(assignments: list[str], says: str) -> None:
+    """Before anything is spent: pictures for somebody who cannot see, words that mean nothing."""
+    with pytest.raises(ConfigError) as caught:
+        load_config(None, assignments)
+    assert says in str(caught.value)
+
+
+def test_whatever_changes_an_answer_is_part_of_who_answers() -> None:
+    """A baseline of another agent must not pass for this one's; pace and address change nothing."""
+    plain = agent_of(load_config(None, [SEEING]))
+    other = [
+        "agent.tool_calls=native",
+        "agent.skill_routing=manual",
+        "agent.vision=inline",
+        "agent.vision=describe",
+        "agent.token_budget=null",
+        "agent.max_prompt_tokens=8000",
+        "agent.max_parse_failures=2",
+        "agent.time_budget_s=60",
+    ]
+    names = [agent_of(load_config(None, [SEEING, change])) for change in other]
+    assert len({plain, *names}) == len(other) + 1
+    described = [SEEING, "agent.vision=describe"]
+    seer = agent_of(load_config(None, described))
+    assert agent_of(load_config(None, [*described, "frames.longest_px=512"])) != seer
+    assert agent_of(load_config(None, [SEEING.replace("seer", "x"), described[1]])) != seer
+    assert (
+        agent_of(load_config(None, [SEEING, "agent.concurrency=1", "frames.cache_mb=1"])) == plain
+    )
+
+
+def test_a_resumed_run_keeps_its_agent() -> None:
+    """None of the agent's knobs is free on resume, save how many questions are under way."""
+    old = load_config(None)
+    for name in type(old.agent).__struct_fields__:
+        value = getattr(old.agent, name)
+        kinds = {"json": "native", "oracle": "manual"}
+        changed = kinds.get(value, 7777) if name != "vision" else "none"
+        new = load_config(None, [f"agent.{name}={changed}"])
+        expected = [] if name in ("concurrency", "vision") else [f"agent.{name}"]
+        assert [key for key, _, _ in changed_keys(old, new)] == expected

@@ -28,7 +28,7 @@ from actors.runtime.address import Address, ask_or
 from protocol.base import Scope
 from protocol.baseline import GetSnapshot, SeedOutcomes, SeedOutcomesReady, SnapshotReady
 from protocol.dataset import KnownOutcome
-from protocol.documents import PackageTexts
+from protocol.documents import PackageTexts, Skill, library_hash
 from protocol.keys import baseline_key, baseline_salt
 from protocol.ledger import BaselineRow, Record, Select, Where, rows_of
 from protocol.rollout import Answered, Missed, Rollout
@@ -42,7 +42,8 @@ class BaselineActor(Actor):
 
     seed: the run's. seed_package: the package whose predictions baseline_path holds; its skill
     and prompts version tell which snapshot may begin with them. seed_serves: they were made by
-    this run's own agent and may serve as a draw.
+    this run's own agent and may serve as a draw. manual: the agent chooses among all skills, so
+    that a snapshot belongs to all of them and not to its class's alone.
     """
 
     def __init__(
@@ -55,8 +56,10 @@ class BaselineActor(Actor):
         ledger: Address,
         *,
         seed_serves: bool,
+        manual: bool = False,
     ) -> None:
         self._seed_serves = seed_serves
+        self._manual = manual
         self._settings = settings
         self._seed = seed
         self._seed_package = seed_package
@@ -95,7 +98,7 @@ class BaselineActor(Actor):
             raise ValueError(f"a snapshot is of one class, asked for {classes}")
         key = SnapshotKey(
             task_type=classes[0],
-            skill_hash=request.skill.hash,
+            skill_hash=self._hash(request.skill, request.others),
             prompts_version=request.prompts.version,
         )
         async with self._alone(key):
@@ -148,11 +151,16 @@ class BaselineActor(Actor):
 
     def _is_seed(self, key: SnapshotKey) -> bool:
         """Whether this is the skill and the prompts version that made the predictions."""
+        seed = self._seed_package
+        skill = seed.skill_for(key.task_type)
         return (
             self._seed_serves
-            and key.skill_hash == self._seed_package.skill_for(key.task_type).hash
-            and key.prompts_version == self._seed_package.prompts.version
+            and key.skill_hash == self._hash(skill, seed.others(skill))
+            and key.prompts_version == seed.prompts.version
         )
+
+    def _hash(self, skill: Skill, others: Sequence[Skill]) -> str:
+        return library_hash(skill, others) if self._manual else skill.hash
 
     async def _stored(self, scope: Scope, key: SnapshotKey) -> tuple[BaselineRow, ...]:
         selected = await self._ledger.ask(
@@ -191,6 +199,7 @@ class BaselineActor(Actor):
                 skill=request.skill,
                 prompts=request.prompts,
                 salt=baseline_salt(self._seed, draw.draw),
+                others=request.others,
             )
             replies[position] = await ask_or(
                 self._rollout, job, lambda failure: job.missed(str(failure))

@@ -252,7 +252,7 @@ def _group(
     if lacking:
         raise SplitError(
             f"{len(lacking)} trainval questions have no baseline outcome: {', '.join(lacking)}; "
-            "run the baseline on them first"
+            "run the baseline on them first, or exclude them"
         )
     groups = []
     for video_id, members in sorted(videos.items()):

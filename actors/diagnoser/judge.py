@@ -1,43 +1,69 @@
 """Asking the judge, and what its reply means.
 
+One question to the judge per wrong answer, one more if its reply cannot be used: at most two
+chats. Extraction is judged in the same reply as the cause, call by call: the long part of the
+prompt is the trajectory, and a second prompt would pay for it twice.
+
 The judge alone is told the gold answer, so that its finding is cleaned before anyone else
 reads it: findings go to the editor, and an editor that knows an answer writes it down.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
-from typing import Annotated
+from typing import Annotated, Literal
 
 import msgspec
 from msgspec import Meta
 
-from actors.diagnoser.metrics import describe, measure, seen_nodes
+from actors.diagnoser.metrics import (
+    describe,
+    gradable,
+    measure,
+    mentioned_nodes,
+    seen_nodes,
+)
+from actors.diagnoser.rules import find_rule, says_none
 from actors.diagnoser.waterfall import Findings, ReasoningFailure, attribute
+from actors.diagnoser.withhold import without_answer
 from prompts.conversation import ChatCall, NotUnderstood, Understood, Unreachable, ask_for
 from prompts.question import question_block
 from prompts.templates import Template
-from prompts.trajectory import neutral, render_steps
+from prompts.trajectory import clip, neutral, render_steps
 from protocol.dataset import Question
-from protocol.diagnoser import Cause, Diagnose, Diagnosis
+from protocol.diagnoser import CallGrade, Cause, Diagnose, Diagnosis
 from protocol.rollout import Step
 
-__all__ = ["JudgeReply", "judge", "judge_prompt", "without_answer"]
+__all__ = ["Amount", "Brief", "Followed", "GradedCall", "JudgeReply", "brief_of", "judge"]
 
-Share = Annotated[float, Meta(ge=0, le=1)]
-_WITHHELD = "[the answer]"
-_SHORTEST_BODY = 3  # "No" and "3" are words of every finding
+Amount = Literal["all", "most", "half", "little", "nothing"]
+Followed = Literal["yes", "no", "unclear", "none"]
+_SHARES: dict[Amount, float] = {"all": 1.0, "most": 0.75, "half": 0.5, "little": 0.25, "nothing": 0}
+_MOST_GRADED = 16
+_MAX_FINDING_CHARS = 600
+
+
+class GradedCall(msgspec.Struct, frozen=True):
+    """How the agent used one call. Words, not numbers: every model tells these apart."""
+
+    step: int
+    kept: Amount
+    invented: Amount
 
 
 class JudgeReply(msgspec.Struct, frozen=True):
-    """The reply that ``prompts/diagnose_answer.md`` asks for."""
+    """The reply that ``prompts/diagnose_answer.md`` asks for.
 
-    completeness: Share
-    hallucination: Share
+    The fields stand in the order in which they are to be thought of: a model that is held to
+    the schema finds the rule before it names the cause.
+    """
+
+    calls: tuple[GradedCall, ...]
     missed_nodes: tuple[str, ...]
     evidence_sufficient: bool
     reasoning_failure: ReasoningFailure | tuple[ReasoningFailure, ...] | None
+    rule: str
+    followed: Followed
     cause: Cause
     finding: Annotated[str, Meta(min_length=1)]
 
@@ -51,117 +77,161 @@ class JudgeReply(msgspec.Struct, frozen=True):
         return self.reasoning_failure
 
 
-def judge_prompt(
-    template: Template, request: Diagnose, steps: Sequence[Step], max_trace_chars: int
-) -> str:
-    """The filled template."""
-    return template.fill(
+class Brief(msgspec.Struct, frozen=True):
+    """What the judge is sent. graded: steps whose use it has to grade."""
+
+    prompt: str
+    graded: tuple[int, ...]
+
+
+def brief_of(
+    template: Template,
+    request: Diagnose,
+    steps: Sequence[Step],
+    *,
+    max_trace_chars: int,
+    max_calls: int | None = None,
+) -> Brief:
+    """The filled template.
+
+    A call is graded if its ground truth can be held against it: if it showed nodes, as text, and
+    this text is in the prompt uncut.
+    """
+    trajectory = render_steps(steps, max_trace_chars)
+    graded = tuple(
+        step.index for step in steps if gradable(step) and neutral(step.observation) in trajectory
+    )[-_MOST_GRADED:]
+    prompt = template.fill(
         question=neutral(question_block(request.question.public)),
         correct=request.question.answer,
         answer=request.letter or "none",
         skill=request.skill.text,
-        trajectory=render_steps(steps, max_trace_chars),
-        measured=describe(measure(steps)),
+        trajectory=trajectory,
+        measured=describe(measure(steps, max_calls=max_calls)),
+        graded=", ".join(map(str, graded)) or "none",
     )
+    return Brief(prompt, graded)
 
 
 async def judge(
-    chat: ChatCall,
-    template: Template,
-    request: Diagnose,
-    steps: Sequence[Step],
-    max_trace_chars: int,
+    chat: ChatCall, template: Template, request: Diagnose, steps: Sequence[Step], brief: Brief
 ) -> Diagnosis:
     """Have a wrong answer judged.
 
-    A judge whose replies cannot be read leaves a degraded diagnosis, one that cannot be
+    A judge whose replies cannot be used leaves a degraded diagnosis, one that cannot be
     reached a diagnosis without cause (row P1-5); neither is ever a defect.
     """
-    prompt = judge_prompt(template, request, steps, max_trace_chars)
     outcome = await ask_for(
-        chat, "judge", prompt, JudgeReply, request.scope, illustration=template.illustration
+        chat,
+        "judge",
+        brief.prompt,
+        JudgeReply,
+        request.scope,
+        illustration=template.illustration,
+        check=lambda reply: _problem(reply, request.skill.text, brief.graded),
     )
     match outcome:
         case Understood(value=reply):
-            return _diagnosis(
-                request,
-                steps,
-                _findings(reply, steps),
-                cause=reply.cause,
-                degraded=False,
-                finding=without_answer(reply.finding, request.question),
-            )
+            return _judged(reply, request, steps, brief.graded)
         case NotUnderstood(problem=problem):
-            return _diagnosis(
+            return _unjudged(
                 request,
                 steps,
-                None,
                 cause="uncertain",
                 degraded=True,
-                finding=f"No finding: the judge's reply could not be read ({problem}).",
+                finding=f"No finding: the judge's reply could not be used ({problem}).",
             )
         case Unreachable(failure=failure):
-            return _diagnosis(
+            return _unjudged(
                 request,
                 steps,
-                None,
                 cause=None,
                 degraded=False,
                 finding=f"No finding: the judge could not be reached ({failure.kind}).",
             )
 
 
-def without_answer(finding: str, question: Question) -> str:
-    """The finding with the gold letter and the gold option's text taken out."""
-    letter = re.escape(question.answer)
-    named = re.compile(
-        rf"\b((?:correct|right|gold|true)\s+)?(option|answer|choice|letter)(\s+(?:is|was|being))?"
-        rf"[\s:=]*[\"'(\[]*\b{letter}\b[\"')\]]*",
-        re.IGNORECASE,
-    )
-    cleaned = named.sub(_keep_article, finding)
-    position = ord(question.answer) - ord("A")
-    if 0 <= position < len(question.options):
-        body = question.options[position].strip().rstrip(".")
-        if len(body) >= _SHORTEST_BODY:
-            quoted = re.compile(rf"(?<!\w){re.escape(body)}(?!\w)", re.IGNORECASE)
-            cleaned = quoted.sub(_WITHHELD, cleaned)
-    return cleaned
+# -- what a reply means -----------------------------------------------------------------
 
 
-def _keep_article(match: re.Match[str]) -> str:
-    # "the answer a reader expects": a lower-case article is not the letter A.
-    said = match.group(0)
-    return said if said.endswith("a") else _WITHHELD
+def _problem(reply: JudgeReply, skill_text: str, graded: Sequence[int]) -> str | None:
+    """Why a reply of the right form cannot be used, as a sentence to the judge."""
+    if graded and not any(call.step in graded for call in reply.calls):
+        return f"`calls` must have an entry for each of the steps {', '.join(map(str, graded))}"
+    if says_none(reply.rule):
+        if reply.cause == "lapse":
+            return '`cause` is "lapse" but `rule` is "none": without a rule it is no lapse'
+        return None
+    if find_rule(skill_text, reply.rule) is None:
+        return '`rule` is not in the skill: copy one of its lines word for word, or write "none"'
+    fitting: dict[Followed, Cause] = {"yes": "defect", "no": "lapse"}
+    wanted = fitting.get(reply.followed, "uncertain")
+    if reply.cause not in (wanted, "uncertain"):
+        return (
+            f'`followed` is "{reply.followed}", so that `cause` is "{wanted}" and not '
+            f'"{reply.cause}"; if following the rule would not have helped, `rule` is "none"'
+        )
+    return None
 
 
-def _findings(reply: JudgeReply, steps: Sequence[Step]) -> Findings:
-    seen = seen_nodes(steps)
-    return Findings(
-        completeness=reply.completeness,
-        hallucination=reply.hallucination,
-        missed_nodes=tuple(node for node in reply.missed_nodes if node not in seen),
+def _judged(
+    reply: JudgeReply, request: Diagnose, steps: Sequence[Step], graded: Sequence[int]
+) -> Diagnosis:
+    readable = mentioned_nodes(steps) - seen_nodes(steps)
+    findings = Findings(
+        grades=_grades(reply.calls, graded),
+        missed_nodes=tuple(dict.fromkeys(n for n in reply.missed_nodes if n in readable)),
         evidence_sufficient=reply.evidence_sufficient,
         reasoning_failures=reply.failures,
     )
+    kind = attribute(findings, calls=measure(steps).calls)
+    return Diagnosis(
+        question_id=request.question.question_id,
+        error_type=kind.error_type,
+        subtype=kind.subtype,
+        cause=reply.cause,
+        degraded=False,
+        finding=_finding(reply.finding, request.question),
+        rule="" if says_none(reply.rule) else find_rule(request.skill.text, reply.rule) or "",
+        missed_nodes=tuple(findings.missed_nodes),
+        grades=tuple(findings.grades),
+    )
 
 
-def _diagnosis(
-    request: Diagnose,
-    steps: Sequence[Step],
-    findings: Findings | None,
-    *,
-    cause: Cause | None,
-    degraded: bool,
-    finding: str,
+def _grades(calls: Sequence[GradedCall], graded: Sequence[int]) -> tuple[CallGrade, ...]:
+    """One grade per call that may have one, in the order of the steps; the first said stands."""
+    said: dict[int, GradedCall] = {}
+    for call in calls:
+        said.setdefault(call.step, call)
+    return tuple(
+        CallGrade(
+            step=step,
+            completeness=_SHARES[said[step].kept],
+            hallucination=_SHARES[said[step].invented],
+        )
+        for step in graded
+        if step in said
+    )
+
+
+def _finding(said: str, question: Question) -> str:
+    cleaned = without_answer(said, question)
+    if len(cleaned) <= _MAX_FINDING_CHARS:
+        return cleaned
+    # A word that is cut can leave a letter by itself, so that the cut text is cleaned again.
+    return without_answer(clip(cleaned, _MAX_FINDING_CHARS), question)
+
+
+def _unjudged(
+    request: Diagnose, steps: Sequence[Step], *, cause: Cause | None, degraded: bool, finding: str
 ) -> Diagnosis:
-    metrics = measure(steps)
-    kind = attribute(findings, calls=metrics.calls, grounded_calls=metrics.grounded_calls)
+    """What can be said without a judgement: whether anything was looked at."""
+    kind = attribute(None, calls=measure(steps).calls)
     return Diagnosis(
         question_id=request.question.question_id,
         error_type=kind.error_type,
         subtype=kind.subtype,
         cause=cause,
         degraded=degraded,
-        finding=finding,
+        finding=without_answer(finding, request.question),
     )

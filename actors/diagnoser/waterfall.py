@@ -1,4 +1,14 @@
-"""Which kind of failure it was: the first rule that matches (ALGORITHM.md section 4). Pure."""
+"""Which kind of failure it was: the first rule that matches (ALGORITHM.md section 4). Pure.
+
+    no call that looks at the video             no_search
+    calls with ground truth were read badly     extraction_failure
+    nodes were named to the agent, never read   search_failure
+    the evidence was there                      reasoning_failure, with a subtype
+    else                                        mixed
+
+Calls without ground truth have no grade and say nothing about extraction: the mean of no
+grades is not zero.
+"""
 
 from __future__ import annotations
 
@@ -7,9 +17,9 @@ from typing import Literal, get_args
 
 import msgspec
 
-from protocol.diagnoser import ErrorType
+from protocol.diagnoser import CallGrade, ErrorType
 
-__all__ = ["Attribution", "Findings", "ReasoningFailure", "attribute"]
+__all__ = ["Attribution", "Findings", "ReasoningFailure", "attribute", "read_badly"]
 
 ReasoningFailure = Literal["evidence_misread", "evidence_ignored", "weighing_error", "logic_error"]
 _PRIORITY: tuple[ReasoningFailure, ...] = get_args(ReasoningFailure)
@@ -17,10 +27,12 @@ THRESHOLD = 0.5
 
 
 class Findings(msgspec.Struct, frozen=True):
-    """What the judge found, as far as the waterfall needs it."""
+    """What the judge found, as far as the waterfall needs it.
 
-    completeness: float
-    hallucination: float
+    grades: of calls with ground truth only. missed_nodes: named to the agent, never read.
+    """
+
+    grades: Collection[CallGrade]
     missed_nodes: Collection[str]
     evidence_sufficient: bool
     reasoning_failures: Collection[ReasoningFailure]
@@ -33,19 +45,16 @@ class Attribution(msgspec.Struct, frozen=True):
     subtype: ReasoningFailure | None = None
 
 
-def attribute(findings: Findings | None, *, calls: int, grounded_calls: int) -> Attribution:
+def attribute(findings: Findings | None, *, calls: int) -> Attribution:
     """Attribute a wrong answer.
 
-    findings: None if there is no readable judgement.
-    calls: calls that look at the video; grounded_calls: those with ground truth, without
-    which nothing can be said about extraction.
+    findings: None if there is no readable judgement. calls: those that look at the video.
     """
     if calls == 0:
         return Attribution("no_search")
     if findings is None:
         return Attribution("mixed")
-    poor = findings.completeness < THRESHOLD or findings.hallucination > THRESHOLD
-    if grounded_calls > 0 and poor:
+    if read_badly(findings.grades):
         return Attribution("extraction_failure")
     if findings.missed_nodes:
         return Attribution("search_failure")
@@ -53,3 +62,11 @@ def attribute(findings: Findings | None, *, calls: int, grounded_calls: int) -> 
         named = (kind for kind in _PRIORITY if kind in findings.reasoning_failures)
         return Attribution("reasoning_failure", next(named, None))
     return Attribution("mixed")
+
+
+def read_badly(grades: Collection[CallGrade]) -> bool:
+    """Mean completeness under one half, or the worst hallucination over it."""
+    if not grades:
+        return False
+    completeness = sum(grade.completeness for grade in grades) / len(grades)
+    return completeness < THRESHOLD or max(g.hallucination for g in grades) > THRESHOLD

@@ -66,13 +66,14 @@ class Result(msgspec.Struct, frozen=True):
 class _Harvest(msgspec.Struct, frozen=True):
     """What the analysts brought.
 
-    unbacked: edits of calls that saw no defect; failed: why, for each minibatch that brought
-    nothing; made: chats, re-asks included.
+    unbacked: edits of calls that saw no defect; idle_notes: notes of calls that saw no lapse;
+    failed: why, for each minibatch that brought nothing; made: chats, re-asks included.
     """
 
     edits: tuple[Edit, ...]
     unbacked: tuple[Edit, ...]
     notes: tuple[str, ...]
+    idle_notes: tuple[str, ...]
     made: int
     parse_failures: int
     failed: tuple[str, ...]
@@ -146,10 +147,15 @@ def _has_defect(batch: Iterable[Evidence]) -> bool:
     return any(item.kind == "defect" for item in batch)
 
 
+def _has_lapse(batch: Iterable[Evidence]) -> bool:
+    return any(item.kind == "lapse" for item in batch)
+
+
 def _collect(batches: Sequence[Sequence[Evidence]], asked: Sequence[Asked]) -> _Harvest:
     edits: list[Edit] = []
     unbacked: list[Edit] = []
     notes: list[str] = []
+    idle: list[str] = []
     failed: list[str] = []
     for batch, outcome in zip(batches, asked, strict=True):
         match outcome:
@@ -157,7 +163,8 @@ def _collect(batches: Sequence[Sequence[Evidence]], asked: Sequence[Asked]) -> _
                 (edits if _has_defect(batch) else unbacked).extend(
                     proposed.edit for proposed in reply.edits
                 )
-                notes.extend(reply.notes)
+                # a note brings an existing rule back to mind; without a lapse none was overlooked
+                (notes if _has_lapse(batch) else idle).extend(reply.notes)
             case NotUnderstood(problem=problem):
                 failed.append(f"unreadable: {problem}")
             case Unreachable(failure=failure):
@@ -166,6 +173,7 @@ def _collect(batches: Sequence[Sequence[Evidence]], asked: Sequence[Asked]) -> _
         edits=tuple(edits),
         unbacked=tuple(unbacked),
         notes=tuple(notes),
+        idle_notes=tuple(idle),
         made=sum(outcome.calls for outcome in asked),
         parse_failures=sum(outcome.parse_failures for outcome in asked),
         failed=tuple(failed),
@@ -204,11 +212,15 @@ def _build(material: Material, harvest: _Harvest) -> Result:
         material.settings.max_notes,
         lambda note: find_leak(note, exposed, skill.text),
     )
+    refused_notes = (
+        *noted.refused,
+        *(RefusedNote(note, "no lapse stands behind it") for note in harvest.idle_notes),
+    )
     candidate = Skill(task_type=skill.task_type, text=noted.text)
     why = _objection(material, harvest, candidate, reports)
     if why is not None:
         result = _nothing(*why, harvest, reports)
-        return msgspec.structs.replace(result, refused_notes=noted.refused)
+        return msgspec.structs.replace(result, refused_notes=refused_notes)
     proposal = Proposal(
         candidate=candidate,
         reports=reports,
@@ -216,7 +228,7 @@ def _build(material: Material, harvest: _Harvest) -> Result:
         editor_calls=harvest.made,
         parse_failures=harvest.parse_failures,
     )
-    return Result(proposal, noted.refused, harvest.failed)
+    return Result(proposal, refused_notes, harvest.failed)
 
 
 def _exposed(item: Evidence) -> Exposed:
@@ -231,7 +243,7 @@ def _objection(
     """Why the candidate must not be tested; None if it may."""
     current = material.request.skill
     if candidate.text == current.text:
-        if not reports and not harvest.notes:
+        if not reports and not harvest.notes and not harvest.idle_notes:
             return "no_edits", "the editor proposed nothing"
         if reports and all(report.status == "already_rejected" for report in reports):
             return "already_rejected", "every edit was rejected before"

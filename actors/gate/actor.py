@@ -160,6 +160,7 @@ class GateActor(Actor):
                 prompts=request.prompts,
                 units=request.units,
                 n_draws=draws_of(self._settings, len(request.units)),
+                others=request.others,
             )
         )
         if snapshot.outage:
@@ -259,6 +260,7 @@ class GateActor(Actor):
                 skill=request.candidate,
                 prompts=request.prompts,
                 salt=salt,
+                others=request.others,
             )
             replies[position] = await ask_or(
                 self._rollout, job, lambda failure: job.missed(str(failure))

@@ -92,11 +92,16 @@ def _wins_needed(most_wins: int, most_losses: int, alpha: float) -> list[int | N
 def _p_value(wins: int, losses: int) -> float:
     """P(Bin(wins + losses, 1/2) >= wins); 1 without a discordant pair."""
     discordant = wins + losses
-    if discordant == 0:
+    if wins == 0:
         return 1.0
-    tail = sum(math.comb(discordant, k) for k in range(wins, discordant + 1))
-    outcomes: int = 2**discordant
-    return tail / outcomes
+    all_ways = math.lgamma(discordant + 1) - discordant * math.log(2)
+    tail = 0.0
+    for k in range(wins, discordant + 1):
+        term = math.exp(all_ways - math.lgamma(k + 1) - math.lgamma(discordant - k + 1))
+        tail += term
+        if 2 * k > discordant and term < tail * 1e-15:
+            break  # the terms only fall from here
+    return tail
 
 
 def _binomial(n: int, p: float) -> list[float]:

@@ -19,6 +19,7 @@ import math
 import random
 from collections.abc import Sequence
 from fractions import Fraction
+from functools import lru_cache
 
 from actors.gate.eprocess import UnitResult, exact_alpha, judge, unit_result
 from actors.gate.looks import accept_looks
@@ -33,6 +34,7 @@ _SAMPLES = 200
 _STEPS = 7
 
 
+@lru_cache(maxsize=1024)  # a second or so; a split, its check and a run's pre-flight ask the same
 def power_of(task_type: str, n_units: int, n_wrong: int, alpha: float, n_draws: int) -> Power:
     """Whether the class is testable, and the smallest gains accepted with .5 and .8.
 

@@ -10,7 +10,7 @@ from typing import TypeVar
 
 from actors.ledger import schema
 from actors.ledger.sqlite import read_only_uri
-from protocol.ledger import AnyRow, Select, Where
+from protocol.ledger import AnyRow, Select, Spent, Where
 
 __all__ = ["Reader", "open_reader"]
 
@@ -28,6 +28,15 @@ class Reader:
         statement, values = schema.select_sql(Select(table=kind.TABLE, where=where))
         found = self._connection.execute(statement, values)
         return [schema.read_row(kind, row) for row in found]
+
+    def spent(self) -> Spent:
+        """What all processes together have cost, as ``AskSpent`` says it."""
+        calls, prompt_tokens, completion_tokens, usd = self._connection.execute(
+            schema.SPENT_SQL
+        ).fetchone()
+        return Spent(
+            calls=calls, prompt_tokens=prompt_tokens, completion_tokens=completion_tokens, usd=usd
+        )
 
 
 @contextmanager

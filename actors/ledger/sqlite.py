@@ -37,21 +37,25 @@ class Database:
 
         Raises sqlite3.Error (with the path) if the file is not a database or cannot be written.
         """
-        _probe(path)
-        writer = await aiosqlite.connect(path, isolation_level=None)
-        try:
-            for statement in (
-                "PRAGMA journal_mode=WAL",
-                "PRAGMA synchronous=NORMAL",
-                "PRAGMA busy_timeout=5000",
-                *schema.ddl(),
-            ):
-                await writer.execute(statement)
-            reader = await aiosqlite.connect(read_only_uri(path), uri=True, isolation_level=None)
-        except sqlite3.Error as error:
-            with anyio.CancelScope(shield=True):
+        # Shielded: a connection whose opening is cancelled leaves its thread behind, and that is
+        # no daemon, so that a stop while the actors start would hang the exit.
+        with anyio.CancelScope(shield=True):
+            _probe(path)
+            writer = await aiosqlite.connect(path, isolation_level=None)
+            try:
+                for statement in (
+                    "PRAGMA journal_mode=WAL",
+                    "PRAGMA synchronous=NORMAL",
+                    "PRAGMA busy_timeout=5000",
+                    *schema.ddl(),
+                ):
+                    await writer.execute(statement)
+                reader = await aiosqlite.connect(
+                    read_only_uri(path), uri=True, isolation_level=None
+                )
+            except sqlite3.Error as error:
                 await writer.close()
-            raise sqlite3.OperationalError(f"{path}: {error}") from error
+                raise sqlite3.OperationalError(f"{path}: {error}") from error
         return cls(writer, reader)
 
     async def close(self) -> None:

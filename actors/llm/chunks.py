@@ -150,23 +150,26 @@ def read_event(event: SseEvent) -> Piece | ErrorFrame | Done | Noise | Unreadabl
 
 
 def _meaning(chunk: _Chunk, named_error: bool) -> Piece | ErrorFrame:
-    usage = _usage(chunk.usage)
+    # written for the event that nearly every one is: one choice, some text, nothing else
+    usage = None if chunk.usage is None else _usage(chunk.usage)
     if chunk.error:
         return _frame(chunk.error, usage)
     if named_error or chunk.object == "error":
         return _frame(_Error(message=chunk.message, type=chunk.type, code=chunk.code), usage)
     # several choices are several answers: only the first is ours
-    choice = next((c for c in chunk.choices or () if not c.index), None)
-    if choice is None:
+    for choice in chunk.choices or ():
+        if not choice.index:
+            break
+    else:
         return Piece(usage=usage)
     for reason in (choice.finish_reason, choice.native_finish_reason):
-        if reason in _ERROR_FINISHES:
+        if reason is not None and reason in _ERROR_FINISHES:
             return ErrorFrame(None, reason, f"finish_reason {reason}", usage)
     delta = choice.delta or choice.message or _Delta()
     return Piece(
         text=delta.content or "",
         reasoning=delta.reasoning or delta.reasoning_content or "",
-        tools=tuple(_tool(tool) for tool in delta.tool_calls or ()),
+        tools=tuple(map(_tool, delta.tool_calls)) if delta.tool_calls else (),
         finish=choice.finish_reason or None,
         usage=usage,
     )
@@ -187,9 +190,7 @@ def _tool(tool: _Tool) -> ToolDelta:
     return ToolDelta(tool.index, tool.id or "", function.name or "", function.arguments or "")
 
 
-def _usage(usage: _Usage | None) -> Usage | None:
-    if usage is None:
-        return None
+def _usage(usage: _Usage) -> Usage:
     prompt = usage.prompt_tokens_details or _PromptDetails()
     completion = usage.completion_tokens_details or _CompletionDetails()
     return Usage(

@@ -24,7 +24,7 @@ from actors.llm.http1_parse import ResponseParser, request_head
 from actors.llm.poller import Poller
 from actors.llm.sockets import TcpStream, dial
 
-__all__ = ["Http1Transport"]
+__all__ = ["Body", "Http1Transport"]
 
 _BROKEN = (anyio.BrokenResourceError, anyio.ClosedResourceError, ssl.SSLError)
 _PORTS = {"http": 80, "https": 443}
@@ -93,16 +93,17 @@ class _Connection:
         except _BROKEN as error:
             raise httpx.WriteError(_why(error)) from error
 
-    async def receive(self) -> bytes:
-        """What came; empty at the end. Raises ReadError."""
+    async def receive(self, parser: ResponseParser) -> bytes:
+        """Wait for what comes next, its end included; the body's part of it. Raises ReadError."""
         try:
             data = await self._stream.receive(_READ_BYTES)
         except anyio.EndOfStream:
+            parser.eof()
             return b""
         except _BROKEN as error:
             raise httpx.ReadError(_why(error)) from error
         self.heard = True
-        return data
+        return parser.feed(data)
 
     def close(self) -> None:
         """At once, without a word to the peer."""
@@ -179,12 +180,9 @@ class Http1Transport(httpx.AsyncBaseTransport):
                     await connection.send(body)
             except httpx.WriteError:
                 sent = False  # the server may have answered before it hung up
+            begun = b""
             while not parser.head_done:
-                data = await connection.receive()
-                if data:
-                    parser.feed(data)
-                else:
-                    parser.eof()
+                begun = await connection.receive(parser)
                 if parser.error is not None and not parser.head_done:
                     raise httpx.RemoteProtocolError(parser.error)
         except BaseException:
@@ -195,7 +193,7 @@ class Http1Transport(httpx.AsyncBaseTransport):
         return httpx.Response(
             parser.status,
             headers=parser.headers,
-            stream=_Body(self, connection, parser),
+            stream=Body(self, connection, parser, begun),
         )
 
     async def _connect(self, origin: _Origin, connect_s: float | None) -> _Connection:
@@ -256,23 +254,33 @@ class Http1Transport(httpx.AsyncBaseTransport):
         self._open.discard(connection)
 
 
-class _Body(httpx.AsyncByteStream):
+class Body(httpx.AsyncByteStream):
     """The body of a response; settles what becomes of the connection, once."""
 
     def __init__(
-        self, owner: Http1Transport, connection: _Connection, parser: ResponseParser
+        self,
+        owner: Http1Transport,
+        connection: _Connection,
+        parser: ResponseParser,
+        begun: bytes,
     ) -> None:
         self._owner = owner
         self._connection: _Connection | None = connection
         self._parser = parser
+        self._begun = begun  # what came with the head
+
+    @property
+    def arrived(self) -> bool:
+        """Its end has come: what is left can be read without waiting, and will not fail."""
+        return self._parser.complete
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         parser, connection = self._parser, self._connection
         if connection is None:
             return
+        data, self._begun = self._begun, b""
         try:
             while True:
-                data = parser.take()
                 if data:
                     yield data
                 if parser.complete:
@@ -281,11 +289,7 @@ class _Body(httpx.AsyncByteStream):
                     raise httpx.RemoteProtocolError(parser.error)
                 if self._connection is None:
                     raise httpx.StreamClosed  # the connection is somebody else's by now
-                data = await connection.receive()
-                if data:
-                    parser.feed(data)
-                else:
-                    parser.eof()
+                data = await connection.receive(parser)
         finally:
             self._settle()
 

@@ -52,13 +52,14 @@ class ResponseParser:
 
     status, headers: valid once ``head_done``. complete: the body has ended. reusable: the
     connection may serve another request, once ``complete``. error: what is wrong with the
-    response; what came before it is still to be taken.
+    response; what came before it is good.
     """
 
     __slots__ = (
         "_chunked",
         "_head_bytes",
         "_interim",
+        "_kept",
         "_length",
         "_parser",
         "_parts",
@@ -66,6 +67,7 @@ class ResponseParser:
         "error",
         "head_done",
         "headers",
+        "on_body",
         "reusable",
         "status",
     )
@@ -78,6 +80,8 @@ class ResponseParser:
         self.reusable = False
         self.error: str | None = None
         self._parts: list[bytes] = []
+        self._kept = 0
+        self.on_body = self._parts.append  # called by httptools; no function of ours is cheaper
         self._interim = False
         self._chunked = False
         self._length: bytes | None = None
@@ -90,8 +94,8 @@ class ResponseParser:
             lenient_spaces_after_chunk_size=True,
         )
 
-    def feed(self, data: bytes) -> None:
-        """Read what came. Afterwards look at ``error``, then at the rest."""
+    def feed(self, data: bytes) -> bytes:
+        """Read what came; the part of it that is body. Afterwards look at ``error`` first."""
         assert self._parser is not None, "nothing is fed after the end"
         try:
             self._parser.feed_data(data)
@@ -105,8 +109,17 @@ class ResponseParser:
             self._head_bytes += len(data)
             if self._head_bytes > MAX_HEAD_BYTES:
                 self.error = self.error or f"the head is larger than {MAX_HEAD_BYTES} bytes"
+            self._parts.clear()  # of a refused response
+            return b""
+        parts = self._parts
         if self.complete:
             self._parser = None  # it refers to this object: no work for the collector
+            del parts[self._kept :]
+        if len(parts) == 1:
+            return parts.pop()
+        body = b"".join(parts)
+        parts.clear()
+        return body
 
     def eof(self) -> None:
         """The connection has ended: in order for a body whose end nothing else tells."""
@@ -122,15 +135,6 @@ class ResponseParser:
         else:
             self.complete = True
             self._parser = None
-
-    def take(self) -> bytes:
-        """The body's bytes that came since; may be empty."""
-        parts = self._parts
-        if len(parts) == 1:
-            return parts.pop()
-        body = b"".join(parts)
-        parts.clear()
-        return body
 
     # Called by httptools. Exceptions would be taken for the peer's, so none is raised here.
 
@@ -177,14 +181,10 @@ class ResponseParser:
         two_lengths = self._chunked and self._length is not None
         self.reusable = self._parser.should_keep_alive() and not two_lengths
 
-    def on_body(self, data: bytes) -> None:
-        """A part of the body."""
-        if self.head_done and not self.complete:
-            self._parts.append(data)
-
     def on_message_complete(self) -> None:
-        """The response has ended."""
+        """The response has ended, or one that nobody asked for."""
         if self._interim:
             self._interim = False
-        else:
+        elif not self.complete:
             self.complete = self.head_done  # not if the head was refused
+            self._kept = len(self._parts)

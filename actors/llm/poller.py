@@ -24,13 +24,15 @@ class Place:
     closed: nobody waits for it any more.
     """
 
-    __slots__ = ("closed", "ended", "ready", "sock")
+    __slots__ = ("closed", "ended", "ready", "sock", "waker")
 
     def __init__(self, sock: socket.socket) -> None:
         self.sock = sock
         self.ready = False
         self.ended = False
         self.closed = False
+        # of anyio's means to wake a task the only one that need not be made anew each time
+        self.waker = anyio.Semaphore(0)
 
     def drained(self) -> None:
         """Reading found less than it asked for: what comes next will be reported.
@@ -51,12 +53,12 @@ class Poller:
     def __init__(self, *, shared: bool = sys.platform == "linux") -> None:
         self._epoll = select.epoll() if shared else None
         self._places: dict[int, Place] = {}
-        self._waiting: dict[int, anyio.Event] = {}
+        self._waiting: dict[Place, None] = {}
         self._leader: Place | None = None
-        self._heir: anyio.Event | None = None
+        self._heir: Place | None = None
 
     def enter(self, sock: socket.socket) -> Place:
-        """Poller a socket from now on."""
+        """Watch a socket from now on."""
         place = Place(sock)
         self._places[sock.fileno()] = place
         if self._epoll is not None:
@@ -70,14 +72,14 @@ class Poller:
         fd = place.sock.fileno()
         del self._places[fd]
         if self._epoll is None:
-            if fd in self._waiting:
+            if place in self._waiting:
                 anyio.notify_closing(place.sock)
             return
         self._epoll.unregister(fd)
         if self._leader is place:
             anyio.notify_closing(self._epoll)
-        elif fd in self._waiting:
-            self._waiting.pop(fd).set()
+        elif place in self._waiting:
+            self._wake(place)
 
     async def wait(self, place: Place) -> None:
         """Until the place is ready or closed."""
@@ -88,12 +90,18 @@ class Poller:
             while not (place.ready or place.closed):
                 if self._leader is None:
                     await self._lead(place, self._epoll)
-                else:
-                    await self._follow(place)
+                    continue
+                self._waiting[place] = None
+                try:
+                    await place.waker.acquire()
+                finally:
+                    self._waiting.pop(place, None)
+                    if self._heir is place:
+                        self._heir = None
         finally:
             if self._leader is None and self._heir is None and self._waiting:
-                _, self._heir = self._waiting.popitem()
-                self._heir.set()
+                self._heir = next(reversed(self._waiting))
+                self._wake(self._heir)
 
     def close(self) -> None:
         """After all sockets have left."""
@@ -111,30 +119,21 @@ class Poller:
         for fd, what in epoll.poll(0):
             found = self._places[fd]
             found.ready = True
-            found.ended = found.ended or what != select.EPOLLIN
-            waker = self._waiting.pop(fd, None)
-            if waker is not None:
-                waker.set()
+            if what != select.EPOLLIN:
+                found.ended = True
+            if found in self._waiting:
+                self._wake(found)
 
-    async def _follow(self, place: Place) -> None:
-        waker = anyio.Event()
-        fd = place.sock.fileno()
-        self._waiting[fd] = waker
-        try:
-            await waker.wait()
-        finally:
-            if self._waiting.get(fd) is waker:
-                del self._waiting[fd]
-            if self._heir is waker:
-                self._heir = None
+    def _wake(self, place: Place) -> None:
+        del self._waiting[place]
+        place.waker.release()
 
     async def _wait_alone(self, place: Place) -> None:
-        fd = place.sock.fileno()
-        self._waiting[fd] = anyio.Event()  # nobody sets it: it says that someone waits
+        self._waiting[place] = None
         try:
             await anyio.wait_readable(place.sock)
             place.ready = True
         except anyio.ClosedResourceError:
             assert place.closed
         finally:
-            self._waiting.pop(fd, None)
+            del self._waiting[place]

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 import msgspec
 
 from actors.llm.endpoints import ResolvedEndpoint
-from protocol.llm import Chat, ChatMessage, ImagePart, Role, TextPart
+from protocol.llm import Chat, ChatMessage, ImagePart, Role, TextPart, ToolSpec
 from protocol.settings import LlmSettings, RoleSettings
 
 __all__ = ["KEY_VERSION", "PlannedCall", "Served", "Unencodable", "plan_call"]
@@ -38,9 +38,31 @@ class _ImagePart(msgspec.Struct, frozen=True, tag_field="type", tag="image_url")
     image_url: _Url
 
 
-class _Turn(msgspec.Struct, frozen=True):
+class _Function(msgspec.Struct, frozen=True):
+    name: str
+    arguments: str
+
+
+class _Call(msgspec.Struct, frozen=True, tag_field="type", tag="function"):
+    id: str
+    function: _Function
+
+
+class _Turn(msgspec.Struct, frozen=True, omit_defaults=True):
     role: str
     content: str | list[_TextPart | _ImagePart]
+    tool_calls: list[_Call] | None = None
+    tool_call_id: str | None = None
+
+
+class _Described(msgspec.Struct, frozen=True):
+    name: str
+    description: str
+    parameters: msgspec.Raw
+
+
+class _Tool(msgspec.Struct, frozen=True, tag_field="type", tag="function"):
+    function: _Described
 
 
 class _NamedSchema(msgspec.Struct, frozen=True, kw_only=True):
@@ -64,6 +86,7 @@ class _Asked(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     top_p: float | None = None
     max_tokens: int | None = None
     response_format: _Format | _AnyObject | None = None
+    tools: list[_Tool] | None = None
 
 
 class _StreamOptions(msgspec.Struct, frozen=True):
@@ -118,6 +141,7 @@ class PlannedCall(msgspec.Struct, frozen=True):
                 top_p=asked.top_p,
                 max_tokens=asked.max_tokens,
                 response_format=_held_to(asked.response_format, endpoint),
+                tools=asked.tools,
                 stream=True,
                 stream_options=_StreamOptions(),
                 seed=self.seed,
@@ -149,7 +173,7 @@ def plan_call(
 
     endpoints: those that serve the role; an answer may come from any of them.
 
-    Raises Unencodable; ValueError if ``json_schema`` is not JSON, which is the caller's bug.
+    Raises Unencodable; ValueError if a schema is not JSON, which is the caller's bug.
     """
     sampling = _sampling(settings, chat.role)
     asked = _Asked(
@@ -158,6 +182,7 @@ def plan_call(
         top_p=sampling.top_p,
         max_tokens=chat.max_tokens if chat.max_tokens is not None else sampling.max_tokens,
         response_format=_format(chat),
+        tools=[_tool(tool) for tool in chat.tools] or None,
     )
     salt = chat.cache_salt
     extra = msgspec.json.encode(sampling.extra_body)
@@ -199,19 +224,34 @@ def _sampling(settings: LlmSettings, role: Role) -> RoleSettings:
 def _format(chat: Chat) -> _Format | None:
     if chat.json_schema is None:
         return None
+    return _Format(_NamedSchema(schema=_compact(chat.json_schema, f"a {chat.role} chat")))
+
+
+def _compact(schema: str, of: str) -> msgspec.Raw:
+    """A schema in the order of its author.
+
+    A model that is held to it writes the properties in that order, and a decision before its
+    reasons is a worse decision. Raises ValueError if it is not JSON.
+    """
     try:
-        schema = msgspec.json.decode(chat.json_schema)
+        return msgspec.Raw(msgspec.json.encode(msgspec.json.decode(schema)))
     except msgspec.DecodeError as error:
-        raise ValueError(f"json_schema of a {chat.role} chat is not JSON: {error}") from error
-    # In the order of its author: a model that is held to it writes the properties in that order,
-    # and a decision before its reasons is a worse decision.
-    return _Format(_NamedSchema(schema=msgspec.Raw(msgspec.json.encode(schema))))
+        raise ValueError(f"the JSON schema of {of} is not JSON: {error}") from error
+
+
+def _tool(tool: ToolSpec) -> _Tool:
+    return _Tool(_Described(tool.name, tool.description, _compact(tool.parameters, tool.name)))
 
 
 def _turn(message: ChatMessage) -> _Turn:
-    if isinstance(message.content, str):
-        return _Turn(message.role, message.content)
-    return _Turn(message.role, [_part(part) for part in message.content])
+    content = message.content
+    return _Turn(
+        message.role,
+        content if isinstance(content, str) else [_part(part) for part in content],
+        [_Call(call.call_id, _Function(call.name, call.arguments)) for call in message.tool_calls]
+        or None,
+        message.call_id,
+    )
 
 
 def _part(part: TextPart | ImagePart) -> _TextPart | _ImagePart:

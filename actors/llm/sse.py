@@ -49,6 +49,11 @@ class SseDecoder:
         Raises EventTooLarge.
         """
         if not (self._buffer or self._skip_lf or b"\r" in chunk):
+            if chunk.startswith(b"data: ") and not (self._data or self._name):
+                end = chunk.find(b"\n")
+                if 6 < end == len(chunk) - 2 and chunk.endswith(b"\n"):
+                    self._at_start = False
+                    return [SseEvent(chunk[6:end])]  # nearly every chunk: one event in one line
             return self._feed_lines(chunk)
         self._buffer += chunk
         events: list[SseEvent] = []
@@ -72,7 +77,7 @@ class SseDecoder:
         return events
 
     def _feed_lines(self, chunk: bytes) -> list[SseEvent]:
-        """Nearly every chunk: it begins with a line and has no CR. Does what ``feed`` does."""
+        """What ``feed`` does, for a chunk that begins with a line and has no CR."""
         lines = chunk.split(b"\n")
         rest = lines.pop()
         events = [event for line in lines if (event := self._line(line)) is not None]

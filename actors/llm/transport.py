@@ -28,7 +28,7 @@ from actors.llm.classify import (
     failure_of_status,
 )
 from actors.llm.endpoints import ResolvedEndpoint
-from actors.llm.http1 import Http1Transport
+from actors.llm.http1 import Body, Http1Transport
 from actors.llm.retry_after import retry_after_s
 from actors.llm.sse import EventTooLarge
 from actors.llm.stream import Complete, StreamReader
@@ -39,11 +39,17 @@ __all__ = ["Exchange", "Transport"]
 
 _DRAIN_S = 0.05
 """How long to read on after the end marker: without it the connection is never reused (A2.6)."""
-_CLOSE_S = 1.0
 _IDLE_SLACK = 1 / 16
 """How much longer than asked the idle clock may run: moving a deadline is costlier than reading
 an event, so that it is moved seldom and too far rather than always and exactly."""
 _ERROR_BODY_BYTES = 64 * 1024
+_HEADERS = {
+    "Accept": "text/event-stream, application/json",
+    "Accept-Encoding": "identity",  # a cut gzip body ends like a whole one (A2.13)
+    "Connection": "keep-alive",
+    "Content-Type": "application/json",
+    "User-Agent": "video-tree-trm",
+}
 
 
 class Exchange(msgspec.Struct, frozen=True):
@@ -57,58 +63,54 @@ class Exchange(msgspec.Struct, frozen=True):
 
 
 class _Progress:
-    """How far a try has come; the clocks' verdict depends on it."""
+    """How far a try has come, and until when it may go on.
 
-    def __init__(self, silence: anyio.CancelScope, idle_s: float, begun: float) -> None:
+    over: when the attempt's clock ends. scope: is cancelled by whichever clock ends first.
+    """
+
+    def __init__(self, scope: anyio.CancelScope, begun: float, over: float, idle_s: float) -> None:
         self.reader = StreamReader()
         self.answered = False
         self.first_token_s: float | None = None
-        self._silence = silence
-        self._idle_s = idle_s
+        self._scope = scope
         self._begun = begun
-        self._moved = -math.inf
+        self._over = over
+        self._idle_s = idle_s
+        self._slack_s = idle_s * _IDLE_SLACK
+        self._fresh_until = -math.inf
 
     def heard(self) -> None:
         """Data came: the silence begins anew."""
         now = anyio.current_time()
         if self.first_token_s is None:
             self.first_token_s = now - self._begun
-        slack = self._idle_s * _IDLE_SLACK
-        if now >= self._moved + slack:
-            self._moved = now
-            self._silence.deadline = now + self._idle_s + slack
+        if now >= self._fresh_until:
+            self._fresh_until = now + self._slack_s
+            self._scope.deadline = min(self._over, self._fresh_until + self._idle_s)
 
     def ended(self) -> None:
         """Nothing more is needed: silence is no failure any more."""
-        self._silence.deadline = math.inf
+        self._scope.deadline = self._over
 
 
 class Transport:
-    """One HTTP client for all endpoints; ``aclose`` it.
+    """One HTTP transport for all endpoints; ``aclose`` it.
 
     As many connections as requests in flight, all of which are kept alive: the endpoints'
-    limiters are the bound.
+    limiters are the bound. What httpx's client would add (redirects, cookies, authentication,
+    proxies, its own pool) has no use here and costs more than a request.
     """
 
     def __init__(self, settings: LlmSettings) -> None:
         self._settings = settings
-        self._client = httpx.AsyncClient(
-            headers={
-                "Accept": "text/event-stream, application/json",
-                "Accept-Encoding": "identity",  # a cut gzip body ends like a whole one (A2.13)
-                "Content-Type": "application/json",
-                "User-Agent": "video-tree-trm",
-            },
-            # silence and length are judged by data, not by bytes: only connecting is httpx's
-            timeout=httpx.Timeout(None, connect=settings.connect_s),
-            transport=Http1Transport(),
-            trust_env=False,
-            follow_redirects=False,
-        )
+        self._http = Http1Transport()
+        self._urls: dict[str, httpx.URL] = {}  # parsed once
+        # silence and length are judged by data, not by bytes: only connecting has httpx's clock
+        self._clocks = httpx.Timeout(None, connect=settings.connect_s).as_dict()
 
     async def aclose(self) -> None:
         """Close all connections."""
-        await self._client.aclose()
+        await self._http.aclose()
 
     async def exchange(
         self, endpoint: ResolvedEndpoint, body: bytes, limit_s: float, *, patience: float = 1.0
@@ -124,17 +126,15 @@ class Transport:
         started = datetime.now(UTC)
         begun = anyio.current_time()
         attempt_s = min(settings.attempt_s, limit_s)
+        over = begun + attempt_s
         result: Complete | Failure | None = None
-        with (
-            anyio.move_on_after(attempt_s) as attempt,
-            anyio.move_on_after(first_token_s) as silence,
-        ):
-            progress = _Progress(silence, idle_s, begun)
+        with anyio.CancelScope(deadline=min(over, begun + first_token_s)) as scope:
+            progress = _Progress(scope, begun, over, idle_s)
             result = await self._guarded(endpoint, body, progress)
         if result is None and isinstance(progress.reader.end, Complete):
             result = progress.reader.end  # a clock ran out after the answer was whole
         if result is None:
-            if attempt.cancelled_caught:
+            if scope.deadline >= over:
                 why = f"attempt: not whole after {attempt_s:g} s"
             elif progress.first_token_s is None:
                 why = f"first token: nothing within {first_token_s:g} s"
@@ -164,14 +164,7 @@ class Transport:
     async def _converse(
         self, endpoint: ResolvedEndpoint, body: bytes, progress: _Progress
     ) -> Complete | Failure:
-        key = endpoint.api_key
-        request = self._client.build_request(
-            "POST",
-            endpoint.url,
-            content=body,
-            headers=None if key is None else {"Authorization": f"Bearer {key}"},
-        )
-        response = await self._client.send(request, stream=True)
+        response = await self._http.handle_async_request(self._request(endpoint, body))
         try:
             progress.answered = True
             if not response.is_success:
@@ -180,9 +173,19 @@ class Transport:
                 return failure_of_status(response.status_code, said, wait)
             return await _read(response, progress)
         finally:
-            # cancelled or not, the server must see that nobody listens any more
-            with anyio.move_on_after(_CLOSE_S, shield=True):
-                await response.aclose()
+            # cancelled or not, the server must see that nobody listens any more; never waits
+            await response.aclose()
+
+    def _request(self, endpoint: ResolvedEndpoint, body: bytes) -> httpx.Request:
+        url = self._urls.get(endpoint.url)
+        if url is None:
+            url = self._urls[endpoint.url] = httpx.URL(endpoint.url)
+        headers = _HEADERS
+        if endpoint.api_key is not None:
+            headers = {**_HEADERS, "Authorization": f"Bearer {endpoint.api_key}"}
+        return httpx.Request(
+            "POST", url, headers=headers, content=body, extensions={"timeout": self._clocks}
+        )
 
 
 async def _read(response: httpx.Response, progress: _Progress) -> Complete | Failure:
@@ -193,7 +196,7 @@ async def _read(response: httpx.Response, progress: _Progress) -> Complete | Fai
             progress.heard()
         if reader.end is not None:
             progress.ended()
-            await _drain(chunks)
+            await _drain(response, chunks)
             break
     end = reader.close()
     if isinstance(end, Complete):
@@ -211,8 +214,13 @@ def _parts(response: httpx.Response) -> AsyncIterator[bytes]:
     return aiter(response.stream)
 
 
-async def _drain(chunks: AsyncIterator[bytes]) -> None:
+async def _drain(response: httpx.Response, chunks: AsyncIterator[bytes]) -> None:
     """Read the body's last bytes, so that the connection can serve the next request."""
+    stream = response.stream
+    if isinstance(stream, Body) and stream.arrived:
+        async for _ in chunks:  # without a clock, for there is nothing to wait for
+            pass
+        return
     with anyio.move_on_after(_DRAIN_S):
         try:
             async for _ in chunks:

@@ -1,4 +1,4 @@
-"""Reading the agent's reply as an action. Pure, and total: any text gives a result.
+"""Reading the agent's reply as an action. Pure, and total: any reply gives a result.
 
 A reply that is no action is ``Unreadable`` and costs no step; an action with an unknown
 tool or wrong arguments is a ``BadCall``, told back as its observation, and costs one.
@@ -6,48 +6,38 @@ tool or wrong arguments is a ``BadCall``, told back as its observation, and cost
 
 from __future__ import annotations
 
+import json
 import math
-from collections.abc import Mapping
-from typing import Annotated
+from collections.abc import Mapping, Sequence
+from typing import Annotated, TypeVar
 
 import msgspec
 from msgspec import Meta
 
 from actors.rollout.answer_text import as_text, storable
+from actors.rollout.tools import ToolName, form_of
 from prompts.reply import Decoded, Unreadable, close_brackets, decode_reply
+from protocol.llm import ToolCall
 
 __all__ = [
     "Action",
     "BadCall",
+    "Call",
     "Look",
+    "Observe",
+    "ReadSkill",
     "Search",
     "Submit",
     "Subtitles",
-    "action_schema",
     "confidence_of",
     "read_action",
+    "read_tool_call",
 ]
 
 _DEFAULT_CONFIDENCE = 0.5
-_FORMS: Mapping[str, str] = {
-    "view_node": '{"node_id": "..."}',
-    "search_similar": '{"query": "...", "k": 5}',
-    "search_subtitles": '{"query": "...", "start_s": 0, "end_s": 60} (the times are optional)',
-    "submit_answer": '{"answer": "B", "confidence": 0.8, "evidence": "...", "reasoning": "..."}',
-}
+_MOST_UNWRAPPED = 3  # JSON inside a JSON string inside a JSON string is still somebody's arguments
 
-_TIME = ["number", "null"]
-_ARGUMENTS: Mapping[str, Mapping[str, object]] = {
-    "view_node": {"node_id": "string"},
-    "search_similar": {"query": "string", "k": ["integer", "null"]},
-    "search_subtitles": {"query": "string", "start_s": _TIME, "end_s": _TIME},
-    "submit_answer": {
-        "evidence": "string",
-        "reasoning": "string",
-        "answer": "string",
-        "confidence": "number",
-    },
-}
+T = TypeVar("T")
 
 
 class Look(msgspec.Struct, frozen=True):
@@ -71,6 +61,19 @@ class Subtitles(msgspec.Struct, frozen=True):
     end_s: float | None = None
 
 
+class Observe(msgspec.Struct, frozen=True):
+    """``observe_frame``. question: empty if the agent asked none."""
+
+    node_ids: tuple[str, ...]
+    question: str = ""
+
+
+class ReadSkill(msgspec.Struct, frozen=True):
+    """``read_skill``."""
+
+    name: str
+
+
 class Submit(msgspec.Struct, frozen=True):
     """``submit_answer``. answer: any JSON value; None where there was none."""
 
@@ -84,75 +87,71 @@ class BadCall(msgspec.Struct, frozen=True):
     problem: str
 
 
+Call = Look | Search | Subtitles | Observe | ReadSkill | Submit | BadCall
+
+
 class Action(msgspec.Struct, frozen=True):
     """A reply that was read. arguments: JSON text."""
 
     thought: str
     tool: str
     arguments: str
-    call: Look | Search | Subtitles | Submit | BadCall
+    call: Call
 
 
-class _Call(msgspec.Struct, frozen=True):
+class _Inner(msgspec.Struct, frozen=True):
     tool: str
     args: object = None
 
 
 class _Reply(msgspec.Struct, frozen=True):
-    action: _Call
+    """The form that was asked for."""
+
+    action: _Inner
     thought: object = ""
 
 
-def action_schema() -> str:
-    """The JSON schema of a reply, for endpoints that can hold a model to it.
+class _Bare(msgspec.Struct, frozen=True):
+    """An action without the object around it."""
 
-    Properties stand in the order in which they should be written: the thought before the action,
-    the tool before its arguments.
+    tool: str
+    args: object
+    thought: object = ""
+
+
+class _Named(msgspec.Struct, frozen=True):
+    """How models write a call that were trained on tool calls."""
+
+    name: str
+    arguments: object
+
+
+def read_action(text: str, tools: Sequence[ToolName]) -> Action | Unreadable:
+    """The one JSON object of a reply, as a typed action; closing braces may be missing.
+
+    tools: those that are offered. Besides the form that was asked for, two that models fall back
+    to are understood: the bare action, and ``{"name": ..., "arguments": ...}``.
     """
-    calls = [
-        {
-            "type": "object",
-            "properties": {
-                "tool": {"enum": [tool]},
-                "args": {
-                    "type": "object",
-                    "properties": {name: {"type": kind} for name, kind in fields.items()},
-                    "required": list(fields),
-                    "additionalProperties": False,
-                },
-            },
-            "required": ["tool", "args"],
-            "additionalProperties": False,
-        }
-        for tool, fields in _ARGUMENTS.items()
-    ]
-    reply = {
-        "type": "object",
-        "properties": {"thought": {"type": "string"}, "action": {"anyOf": calls}},
-        "required": ["thought", "action"],
-        "additionalProperties": False,
-    }
-    return msgspec.json.encode(reply).decode("utf-8")
+    asked = _decoded(text, _Reply)
+    if isinstance(asked, Decoded):
+        inner = asked.value.action
+        return _action(asked.value.thought, inner.tool, inner.args, tools)
+    bare = _decoded(text, _Bare)
+    if isinstance(bare, Decoded):
+        return _action(bare.value.thought, bare.value.tool, bare.value.args, tools)
+    named = _decoded(text, _Named)
+    if isinstance(named, Decoded):
+        return _action("", named.value.name, named.value.arguments, tools)
+    return Unreadable(storable(asked.problem))
 
 
-def read_action(text: str) -> Action | Unreadable:
-    """The one JSON object of a reply, as a typed action; closing braces may be missing."""
+def read_tool_call(thought: str, call: ToolCall, tools: Sequence[ToolName]) -> Action:
+    """A native tool call as an action."""
     try:
-        decoded = decode_reply(text, _Reply)
-        if isinstance(decoded, Unreadable):
-            closed = decode_reply(close_brackets(text), _Reply)
-            decoded = closed if isinstance(closed, Decoded) else decoded
-    except (ValueError, RecursionError):  # numbers of thousands of digits, absurd nesting
-        return Unreadable("the JSON object holds a value that is too large")
-    if isinstance(decoded, Unreadable):
-        return Unreadable(storable(decoded.problem))
-    reply = decoded.value
-    return Action(
-        thought=as_text(reply.thought),
-        tool=storable(reply.action.tool),
-        arguments=as_text(reply.action.args),
-        call=_typed(storable(reply.action.tool), reply.action.args),
-    )
+        arguments: object = json.loads(call.arguments)
+    except (ValueError, RecursionError):  # digits by the thousand; the client checked the rest
+        arguments = call.arguments
+    return _action(thought, call.name, arguments, tools)
 
 
 def confidence_of(value: object) -> float:
@@ -170,32 +169,85 @@ def confidence_of(value: object) -> float:
     return min(1.0, max(0.0, number))
 
 
-def _typed(tool: str, args: object) -> Look | Search | Subtitles | Submit | BadCall:
+def _decoded(text: str, form: type[T]) -> Decoded[T] | Unreadable:
+    try:
+        decoded = decode_reply(text, form)
+        if isinstance(decoded, Unreadable):
+            closed = decode_reply(close_brackets(text), form)
+            decoded = closed if isinstance(closed, Decoded) else decoded
+    except (ValueError, RecursionError):  # numbers of thousands of digits, absurd nesting
+        return Unreadable("the JSON object holds a value that is too large")
+    return decoded
+
+
+def _action(thought: object, tool: str, args: object, tools: Sequence[ToolName]) -> Action:
+    tool = storable(tool.strip())
+    args = _unwrapped(args)
+    known = next((name for name in tools if name == tool), None)
+    call: Call
+    if known is None:
+        call = BadCall(f"There is no tool {tool!r}. The tools are: {', '.join(tools)}.")
+    else:
+        call = _typed(known, args)
+    said = "" if thought is None else as_text(thought)
+    return Action(thought=said, tool=tool, arguments=as_text(args), call=call)
+
+
+def _unwrapped(args: object) -> object:
+    """Arguments that were sent as JSON text, as the object that they are."""
+    for _ in range(_MOST_UNWRAPPED):
+        if not isinstance(args, str) or not args.lstrip().startswith(("{", '"')):
+            break
+        try:
+            args = json.loads(args)
+        except (ValueError, RecursionError):
+            break
+    return args
+
+
+def _typed(tool: ToolName, args: object) -> Call:
     if tool == "submit_answer":
         return _submit(args)
-    if tool not in _FORMS:
-        return BadCall(f"There is no tool {tool!r}. The tools are: {', '.join(_FORMS)}.")
-    kinds: Mapping[str, type[Look | Search | Subtitles]] = {
-        "view_node": Look,
-        "search_similar": Search,
-        "search_subtitles": Subtitles,
-    }
     try:
-        call = msgspec.convert(args, kinds[tool], strict=False)
+        match tool:
+            case "view_node":
+                return Look(storable(msgspec.convert(args, Look, strict=False).node_id))
+            case "search_similar":
+                search = msgspec.convert(args, Search, strict=False)
+                return Search(storable(search.query), search.k)
+            case "search_subtitles":
+                return _subtitles(msgspec.convert(args, Subtitles, strict=False))
+            case "observe_frame":
+                return _observe(args)
+            case "read_skill":
+                return ReadSkill(storable(msgspec.convert(args, ReadSkill, strict=False).name))
     except (msgspec.ValidationError, OverflowError) as error:
-        return BadCall(f"Wrong arguments for {tool}: {storable(str(error))}. {_form(tool)}")
-    if isinstance(call, Look):
-        return Look(storable(call.node_id))
-    if isinstance(call, Search):
-        return Search(storable(call.query), call.k)
+        return _wrong(tool, storable(str(error)))
+
+
+def _subtitles(call: Subtitles) -> Subtitles | BadCall:
     times = (call.start_s, call.end_s)
     if any(time is not None and not math.isfinite(time) for time in times):
-        return BadCall(f"Wrong arguments for {tool}: a time is not finite. {_form(tool)}")
+        return _wrong("search_subtitles", "a time is not finite")
     return Subtitles(storable(call.query), call.start_s, call.end_s)
 
 
-def _form(tool: str) -> str:
-    return f"It takes {_FORMS[tool]}."
+def _observe(args: object) -> Observe:
+    """One id may come without the list around it, and under the name that view_node uses."""
+    if isinstance(args, Mapping):
+        args = {str(key): value for key, value in args.items()}
+        ids = args.pop("node_ids", None)
+        if ids is None:
+            ids = args.pop("node_id", None)
+        args["node_ids"] = [ids] if isinstance(ids, str) else ids
+        if args.get("question") is None:
+            args.pop("question", None)
+    call = msgspec.convert(args, Observe, strict=False)
+    return Observe(tuple(map(storable, call.node_ids)), storable(call.question).strip())
+
+
+def _wrong(tool: ToolName, problem: str) -> BadCall:
+    return BadCall(f"Wrong arguments for {tool}: {problem}. {form_of(tool)}.")
 
 
 def _submit(args: object) -> Submit:

@@ -7,25 +7,32 @@ ledger in one transaction, before the reply.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
 import anyio
 import msgspec
 
-from actors.rollout.action import action_schema
-from actors.rollout.loop import Lost, run_loop
+from actors.rollout.answer_text import storable
+from actors.rollout.dialect import Request as Asked
+from actors.rollout.dialect import picture_parts
+from actors.rollout.loop import run_loop
+from actors.rollout.outcome import Described, Lost
 from actors.rollout.record import missing_row, outcome_row, reply_of, trace_rows
 from actors.runtime.actor import Actor, handles
 from actors.runtime.address import Address
 from actors.runtime.errors import AskFailed
+from prompts.templates import load_templates
+from prompts.trajectory import neutral
 from protocol.base import Scope
 from protocol.ledger import AnyRow, Record
 from protocol.llm import Chat, ChatAnswer, ChatFailed, ChatMessage
 from protocol.rollout import Answered, Missed, Rollout
 from protocol.settings import AgentSettings
 from protocol.video import (
+    Frames,
     GetOverview,
+    ObserveFrames,
     SearchSubtitles,
     SearchTree,
     ToolRefused,
@@ -34,14 +41,19 @@ from protocol.video import (
     ViewNode,
 )
 
-__all__ = ["RolloutActor"]
+__all__ = ["TEMPLATES", "RolloutActor"]
+
+TEMPLATES = ("describe_frames",)
 
 S = TypeVar("S")
-_ACTION_SCHEMA = action_schema()
+Describe = Callable[[Frames, str], Awaitable[ChatAnswer | Lost]]
 
 
 class RolloutActor(Actor):
-    """The agent. llm, video, ledger: the peers it asks."""
+    """The agent. llm, video, ledger: the peers it asks.
+
+    Raises FileNotFoundError when it is built and its engine prompt is missing (row P0-1).
+    """
 
     def __init__(
         self, settings: AgentSettings, llm: Address, video: Address, ledger: Address
@@ -50,6 +62,7 @@ class RolloutActor(Actor):
         self._llm = llm
         self._video = video
         self._ledger = ledger
+        self._describe = load_templates(TEMPLATES)["describe_frames"]
 
     @handles(Rollout)
     async def rollout(self, request: Rollout) -> Answered | Missed:
@@ -57,16 +70,34 @@ class RolloutActor(Actor):
         started = anyio.current_time()
         scope = _scope(request)
 
-        async def chat(messages: tuple[ChatMessage, ...]) -> ChatAnswer | Lost:
-            return await self._chat(messages, request.salt, scope)
+        async def chat(messages: tuple[ChatMessage, ...], asked: Asked) -> ChatAnswer | Lost:
+            return await self._ask_llm(
+                Chat(
+                    role="search",
+                    messages=messages,
+                    cache_salt=request.salt,
+                    json_schema=asked.json_schema,
+                    tools=asked.tools,
+                    scope=scope,
+                )
+            )
+
+        async def describe(frames: Frames, question: str) -> ChatAnswer | Lost:
+            return await self._ask_llm(self._vision_chat(frames, question, request.salt, scope))
 
         result = await run_loop(
             request.question.public,
             request.prompts,
             request.skill,
             chat=chat,
-            tools=_TreeTools(self._video, request.question.video_id, scope),
+            tools=_TreeTools(
+                self._video,
+                request.question.video_id,
+                scope,
+                describe if self._settings.vision == "describe" else None,
+            ),
             settings=self._settings,
+            others=request.others,
         )
         seconds = anyio.current_time() - started
         try:
@@ -85,16 +116,13 @@ class RolloutActor(Actor):
             return await self._unstored(request, str(error), seconds, scope)
         return reply_of(request, result)
 
-    async def _chat(
-        self, messages: tuple[ChatMessage, ...], salt: str, scope: Scope
-    ) -> ChatAnswer | Lost:
-        request = Chat(
-            role="search",
-            messages=messages,
-            cache_salt=salt,
-            json_schema=_ACTION_SCHEMA,
-            scope=scope,
-        )
+    def _vision_chat(self, frames: Frames, question: str, salt: str, scope: Scope) -> Chat:
+        """Pictures and what the agent wants to know about them."""
+        text = self._describe.fill(frames=neutral(frames.text), question=neutral(question))
+        message = ChatMessage(role="user", content=picture_parts(text, frames.pictures))
+        return Chat(role="vision", messages=(message,), cache_salt=salt, scope=scope)
+
+    async def _ask_llm(self, request: Chat) -> ChatAnswer | Lost:
         try:
             answer = await self._llm.ask(request)
         except AskFailed as error:
@@ -116,12 +144,15 @@ class RolloutActor(Actor):
 
 
 class _TreeTools:
-    """The video peer, for one video."""
+    """The video peer, for one video. describe: None: pictures go to the agent itself."""
 
-    def __init__(self, video: Address, video_id: str, scope: Scope) -> None:
+    def __init__(
+        self, video: Address, video_id: str, scope: Scope, describe: Describe | None
+    ) -> None:
         self._video = video
         self._video_id = video_id
         self._scope = scope
+        self._describe = describe
 
     async def overview(self) -> TreeText | Lost:
         """The top level."""
@@ -157,6 +188,34 @@ class _TreeTools:
             )
         )
 
+    async def observe(
+        self, node_ids: tuple[str, ...], question: str
+    ) -> Frames | Described | ToolRefused | Lost:
+        """Pictures, or what the vision role sees on them."""
+        frames: Frames | ToolRefused | Lost = await _seen(
+            self._video.ask(
+                ObserveFrames(video_id=self._video_id, node_ids=node_ids, scope=self._scope)
+            )
+        )
+        if self._describe is None or not isinstance(frames, Frames):
+            return frames
+        answer = await self._describe(frames, question)
+        if isinstance(answer, Lost):
+            return answer
+        return Described(
+            text=f"{frames.text}\n\nWhat is seen:\n{_said(answer)}",
+            node_ids=frames.node_ids,
+            usage=answer.usage,
+            seconds=answer.seconds,
+        )
+
+
+def _said(answer: ChatAnswer) -> str:
+    """What the viewer said, and whether that was all."""
+    text = storable(answer.text).strip() or "(nothing was said)"
+    ends = {"length": "\n(cut off at the token limit)", "content_filter": "\n(cut off by a filter)"}
+    return text + ends.get(answer.finish, "")
+
 
 async def _seen(ask: Awaitable[S | TreeUnavailable]) -> S | Lost:
     """What the peer shows; a tree that is not there and a failed ask are infrastructure."""
@@ -165,7 +224,7 @@ async def _seen(ask: Awaitable[S | TreeUnavailable]) -> S | Lost:
     except AskFailed as error:
         return Lost("crash", str(error))
     if isinstance(seen, TreeUnavailable):
-        return Lost("tree", seen.detail)
+        return Lost(seen.kind, seen.detail)
     return seen
 
 

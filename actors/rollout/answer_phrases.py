@@ -17,6 +17,7 @@ __all__ = [
     "CORRECTION",
     "DENIED_AFTER",
     "DENIED_BEFORE",
+    "DOUBTED",
     "FINAL",
     "HEDGED",
     "LEAD_BEFORE",
@@ -82,7 +83,9 @@ ANNOUNCED = re.compile(
     rf"must be|has to be|wähle|nehme|elijo|escojo|choisis|scelgo|escolho|выбираю)"
     rf"(?:\s+(?:that|it's|it is)\b)*{_FILL}"
     rf"|(?:选择|選擇|选|選){_FILL}"
-    rf"|(?:maybe|perhaps|probably|possibly|most likely){_FILL}"
+    rf"|{_START}(?:maybe|perhaps|probably|possibly|presumably|(?<!less )(?<!not )likely){_FILL}"
+    rf"|{_START}(?:evidence|everything|all(?: of)? this|this|which|that)\s+(?:(?:\w+ly|best)\s+)?"
+    rf"(?:points?|leads?) to{_FILL}"
     rf"){_DECO}$",
     re.IGNORECASE,
 )
@@ -109,11 +112,12 @@ LEAD_BEFORE = re.compile(rf"^[^\w\ue000-\ue0ff]*(?:{_REFERENCE}\s*{_DECO})?$", r
 DENIED_BEFORE = re.compile(
     rf"(?:{_START}(?:not|neither|nor|never|except(?: for)?|other than|rather than|instead of|"
     r"rul(?:e|es|ed|ing) out|eliminat\w+|exclud\w+|reject\w*|discard\w*|dismiss\w*|"
-    r"(?:cannot|can't|couldn't|could not) be|none of|anything but|but not|unlike|doubt(?: that)?|"
+    r"(?:less|least) likely|(?:cannot|can't|couldn't|could not) be|none of|anything but|but not|"
+    r"unlike|doubt(?: that)?|"
     r"nicht|keine?|pas|no es|no|non è|non|não é|não|не)|n't|不是|不选|不選|排除|而非|"
     rf"(?:{_START}(?:don't|do not|doesn't|does not|didn't|would not|wouldn't|cannot|can't|not|"
     r"never)\s+(?:think|believe|choose|pick|select|support|match|indicate|suggest|favou?r|say|"
-    r"conclude|confirm|go with|be)\b[^.!?;,\n\ue000-\ue0ff]{0,40}))"
+    r"conclude|confirm|go with|points?|leads?|be)\b[^.!?;,\n\ue000-\ue0ff]{0,40}))"
     rf"\s*(?:to be|be|it's|it is|either|both|just){{0,2}}{_FILL}{_DECO}$"
     rf"|{_START}{_BAD_NOUN}\s+{_NOUN}s?{_AFTER_NOUN}{_COPULA}?{_FILL}{_DECO}$"
     rf"|{_START}(?:answer|choice|option|it|that|this) (?:is|was)(?: not|n't){_FILL}{_DECO}$",
@@ -182,6 +186,10 @@ HEDGED = re.compile(
     rf"\b(?:maybe|perhaps|probably|possibly|likely|guess|lean\w* (?:towards?|to)|think|believe)"
     rf"\b[^.!?\n]{{0,25}}{_DECO}$",
     re.IGNORECASE,
+)
+# Weaker than "likely": such a letter does not stand against one that is simply stated.
+DOUBTED = re.compile(
+    rf"\b(?:maybe|perhaps|possibly|might be|could be|may be)\b{_FILL}{_DECO}$", re.IGNORECASE
 )
 REFUSAL = re.compile(
     r"\b(?:(?:cannot|can ?not|can't|could ?n[o']t|unable to|not able to|"

@@ -24,6 +24,7 @@ from actors.rollout.answer_phrases import (
     CORRECTION,
     DENIED_AFTER,
     DENIED_BEFORE,
+    DOUBTED,
     FINAL,
     HEDGED,
     LEAD_BEFORE,
@@ -64,6 +65,7 @@ class _Statement(msgspec.Struct, frozen=True):
     bare: bool
     from_text: bool
     hedged: bool
+    doubted: bool
     tied: bool
 
 
@@ -120,6 +122,7 @@ def _judge(surface: Surface, group: Sequence[Mention]) -> _Statement | None:
         bare=bare,
         from_text=all(mention.from_text for mention in group),
         hedged=bool(HEDGED.search(before)),
+        doubted=bool(DOUBTED.search(before)),
         tied=len(group) == 1 and len(first.letters) > 1,
     )
 
@@ -158,7 +161,13 @@ def _demote_echo(statements: Sequence[_Statement]) -> list[_Statement]:
 
 
 def _last_stated(text: str, stated: Sequence[_Statement], options: OptionTexts) -> Reading:
-    """The last statement; letters on lines of their own must agree unless corrected between."""
+    """The last statement; letters on lines of their own must agree unless corrected between.
+
+    What is called possible at the end ("likely B, but possibly C") takes back nothing.
+    """
+    firm = [item for item in stated if not item.doubted]
+    if firm and not CORRECTION.search(text[firm[-1].start : stated[-1].start]):
+        stated = firm
     last = stated[-1]
     if all(item.bare for item in stated):
         between = text[stated[0].start : last.start]

@@ -1,14 +1,13 @@
-"""The agent's turns: ask the model, run the tool, show what it brought, until an answer.
+"""The agent's turns over a video tree, until it answers or a budget ends.
 
-Knows no runtime: the model and the tools are callables. Infrastructure that fails comes
-back from them as ``Lost`` and ends the rollout as ``Broken``, with the steps so far;
-everything that the agent itself does wrong is told to it, and ends as a wrong answer at
-worst. Must never see the gold answer.
+Knows no runtime: the model and the tree are given as calls. A budget that ends takes the tools
+away, not the answer: the agent is asked for it once more, held to ``submit_answer`` where the
+endpoint can, and the outcome says which budget it was.
 """
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Protocol
 
 import msgspec
@@ -16,58 +15,42 @@ import msgspec
 from actors.rollout.action import (
     Action,
     BadCall,
+    Call,
     Look,
+    Observe,
+    ReadSkill,
     Search,
     Submit,
-    read_action,
+    Subtitles,
 )
 from actors.rollout.answer import Letter, as_text, extract
-from actors.rollout.answer_text import storable
+from actors.rollout.budget import Budget
+from actors.rollout.conversation import Conversation, tokens_of
+from actors.rollout.dialect import Dialect, JsonDialect, NativeDialect, Request, Said
+from actors.rollout.outcome import Broken, Described, Ended, Lost, Seen
 from actors.rollout.prompt import (
-    last_step_text,
+    Material,
+    last_notice,
     observation_text,
     opening_messages,
+    repeated_remark,
+    stub_text,
     unreadable_text,
 )
-from prompts.question import letter_of
+from actors.rollout.tools import letters_of, offered_tools
 from prompts.reply import Unreadable
 from protocol.dataset import PublicQuestion
 from protocol.documents import Prompts, Skill
-from protocol.llm import ChatAnswer, ChatMessage
-from protocol.rollout import Step, Stop
+from protocol.llm import ChatAnswer, ChatMessage, Usage
+from protocol.rollout import Flag, ForcedBy, Step, Stop
 from protocol.settings import AgentSettings
-from protocol.video import ToolRefused, TreeText
+from protocol.video import Frames, ToolRefused, TreeText
 
-__all__ = ["Broken", "ChatCall", "Ended", "Lost", "Tools", "run_loop"]
+__all__ = ["ChatCall", "Tools", "run_loop"]
 
+_NOTHING = Seen("")
 
-class Lost(msgspec.Struct, frozen=True):
-    """A call that infrastructure lost. kind: as in ``Missed``."""
-
-    kind: str
-    detail: str
-
-
-class Ended(msgspec.Struct, frozen=True):
-    """The agent ran to an end. why: how the letter was read, or why there is none."""
-
-    letter: str | None
-    why: str
-    submitted: str
-    confidence: float
-    stop: Stop
-    steps: tuple[Step, ...]
-
-
-class Broken(msgspec.Struct, frozen=True):
-    """Infrastructure failed. steps: those that were whole."""
-
-    kind: str
-    detail: str
-    steps: tuple[Step, ...]
-
-
-ChatCall = Callable[[tuple[ChatMessage, ...]], Awaitable[ChatAnswer | Lost]]
+ChatCall = Callable[[tuple[ChatMessage, ...], Request], Awaitable[ChatAnswer | Lost]]
 
 
 class Tools(Protocol):
@@ -91,6 +74,12 @@ class Tools(Protocol):
         """Subtitle lines."""
         ...
 
+    async def observe(
+        self, node_ids: tuple[str, ...], question: str
+    ) -> Frames | Described | ToolRefused | Lost:
+        """Pictures of key frames, or what another model sees on them."""
+        ...
+
 
 async def run_loop(
     question: PublicQuestion,
@@ -100,100 +89,176 @@ async def run_loop(
     chat: ChatCall,
     tools: Tools,
     settings: AgentSettings,
+    others: Sequence[Skill] = (),
 ) -> Ended | Broken:
-    """Let the agent answer a question.
-
-    The time budget is what the answers took: waiting for an endpoint, its outage or a retry
-    is infrastructure, not the agent's slowness, and a replayed answer counts like the first.
-    It is looked at between turns: once it is spent, only an answer is taken.
-    """
+    """Let the agent answer a question. others: further skills, for ``skill_routing: manual``."""
     overview = await tools.overview()
     if isinstance(overview, Lost):
         return Broken(overview.kind, overview.detail, ())
-    messages = opening_messages(prompts, skill, question, overview.text)
-    turns = _Turns(question, messages, tools, settings)
+    material = Material(
+        prompts=prompts,
+        skill=skill,
+        others=tuple(others),
+        tools=offered_tools(settings),
+        manual=settings.skill_routing == "manual",
+        native=settings.tool_calls == "native",
+    )
+    attempt = _Attempt(question, material, overview.text, tools, settings)
     while True:
-        answer = await chat(tuple(turns.messages))
+        answer = await attempt.ask(chat)
         if isinstance(answer, Lost):
-            return Broken(answer.kind, answer.detail, tuple(turns.steps))
-        ended = await turns.take(answer)
+            return Broken(answer.kind, answer.detail, tuple(attempt.steps))
+        ended = await attempt.take(answer)
         if ended is not None:
             return ended
 
 
-class _Turns:
+class _Before(msgspec.Struct, frozen=True):
+    """A call that was made, and what it brought. step: as the agent was told it."""
+
+    step: int
+    seen: Seen
+
+
+class _Attempt:
     """One rollout: the conversation, the steps, what is left of the budgets."""
 
     def __init__(
         self,
         question: PublicQuestion,
-        messages: list[ChatMessage],
+        material: Material,
+        overview: str,
         tools: Tools,
         settings: AgentSettings,
     ) -> None:
-        self.messages = messages
         self.steps: list[Step] = []
         self._options = question.options
+        self._question = question.question
+        self._letters = letters_of(question.options)
+        self._library = material.library
         self._tools = tools
         self._settings = settings
-        self._left_s = settings.time_budget_s
-        self._used = 0  # actions, readable ones
+        self._budget = Budget(settings)
+        self._dialect = _dialect(material, self._letters)
+        self._native = material.native
+        self._talk = Conversation(
+            opening_messages(material, question, overview, self._budget.opening()),
+            settings.max_prompt_tokens,
+        )
+        self._before: dict[tuple[str, str], _Before] = {}
+        self._replies = 0
         self._unreadable = 0  # in a row
         self._told = False  # that its answer holds no letter
-        self._last = False  # only an answer is taken
+        self._forced: ForcedBy = ""  # only an answer is taken
+        self._dropped = 0  # observations, since the last reply
+
+    # -- asking -----------------------------------------------------------------------------
+
+    async def ask(self, chat: ChatCall) -> ChatAnswer | Lost:
+        """The next reply. A conversation that the endpoint finds too long is cut once."""
+        request = self._dialect.request(last=bool(self._forced))
+        answer = await chat(self._talk.messages, request)
+        if isinstance(answer, Lost) and answer.kind == "context":
+            gone = self._talk.shrink()
+            self._dropped += gone
+            if gone:
+                answer = await chat(self._talk.messages, request)
+        return answer
 
     async def take(self, answer: ChatAnswer) -> Ended | Broken | None:
         """Act on a reply; None: the conversation goes on."""
-        self._left_s -= answer.seconds
-        raw = storable(answer.text)
-        action = _cut_off() if answer.finish == "length" else read_action(raw)
-        if isinstance(action, Unreadable):
-            return self._reask(answer, raw, action.problem)
+        self._replies += 1
+        said = self._dialect.read(answer, self._replies)
+        prompt = answer.usage.prompt_tokens or self._talk.tokens
+        self._talk.measured(answer.usage.prompt_tokens)
+        self._budget.spend(prompt + answer.usage.completion_tokens, answer.seconds)
+        turn = _Turn(said, answer, forced=bool(self._forced))
+        if isinstance(said.read, Unreadable):
+            return self._reask(turn, said.read.problem)
         self._unreadable = 0
-        self._used += 1
+        self._budget.steps += 1
+        action = said.read
         if isinstance(action.call, Submit):
-            return self._submitted(answer, raw, action, action.call)
-        if self._last:
-            self._keep(answer, raw, action, "Not run: only submit_answer was left.", ())
-            return self._end("budget", "the budget was spent without an answer")
-        seen = await self._run(action)
-        if isinstance(seen, Lost):
-            return Broken(seen.kind, seen.detail, tuple(self.steps))
-        ids = seen.node_ids if isinstance(seen, TreeText) else ()
-        self._keep(answer, raw, action, seen.text, ids)
-        self._show(raw, seen.text)
+            return self._submitted(turn, action.call)
+        if self._forced:
+            self._keep(turn, "Not run: only submit_answer was left.", "")
+            return self._end("budget", f"no answer when it was due ({self._forced})")
+        return await self._acted(turn, action)
+
+    # -- acting -----------------------------------------------------------------------------
+
+    async def _acted(self, turn: _Turn, action: Action) -> Broken | None:
+        key = self._key(action)
+        before = self._before.get(key)
+        if before is not None and self._talk.shows(before.step):
+            turn.flags.append("repeated")
+            seen = msgspec.structs.replace(before.seen, pictures=())  # they are there already
+            self._show(turn, action, seen, repeated_remark(before.step))
+            return None
+        found = before.seen if before is not None else await self._run(action.call)
+        if isinstance(found, Lost):
+            return Broken(found.kind, found.detail, tuple(self.steps))
+        usage = found.usage
+        self._budget.spend(usage.prompt_tokens + usage.completion_tokens, found.seconds)
+        # what is shown again from memory has cost nothing
+        again = msgspec.structs.replace(found, usage=Usage(), seconds=0.0)
+        self._before[key] = _Before(self._budget.steps, again)
+        self._show(turn, action, found, "")
         return None
 
-    async def _run(self, action: Action) -> TreeText | ToolRefused | Lost:
+    async def _run(self, call: Call) -> Seen | Lost:
+        match call:
+            case BadCall(problem):
+                return Seen(problem, refused=True)
+            case Look(node_id):
+                return _seen(await self._tools.view(node_id))
+            case Search(query, k):
+                return _seen(await self._tools.search(query, k or self._settings.search_k))
+            case Subtitles(query, start_s, end_s):
+                return _seen(await self._tools.subtitles(query, start_s, end_s))
+            case Observe(node_ids, question):
+                return _seen(await self._tools.observe(node_ids, question or self._question))
+            case ReadSkill(name):
+                return self._read_skill(name)
+            case Submit():
+                raise TypeError("an answer is not a tool call")
+
+    def _read_skill(self, name: str) -> Seen:
+        body = self._library.read(name)
+        if body is None:
+            known = ", ".join(self._library.names)
+            return Seen(f"There is no strategy {name!r}. There are: {known}.", refused=True)
+        return Seen(body)
+
+    def _key(self, action: Action) -> tuple[str, str]:
+        """The same for calls that would bring the same."""
         call = action.call
         if isinstance(call, BadCall):
-            return ToolRefused(text=call.problem)
-        if isinstance(call, Look):
-            return await self._tools.view(call.node_id)
+            return (action.tool, action.arguments)
         if isinstance(call, Search):
-            k = self._settings.search_k if call.k is None else call.k
-            return await self._tools.search(call.query, k)
-        if isinstance(call, Submit):
-            raise TypeError("an answer is not a tool call")
-        return await self._tools.subtitles(call.query, call.start_s, call.end_s)
+            call = Search(_plain(call.query), call.k or self._settings.search_k)
+        elif isinstance(call, Subtitles):
+            call = msgspec.structs.replace(call, query=_plain(call.query))
+        elif isinstance(call, Observe) and self._settings.vision == "inline":
+            call = Observe(call.node_ids)  # the agent asks itself: the pictures are the same
+        return (action.tool, repr(call))
 
-    def _submitted(
-        self, answer: ChatAnswer, raw: str, action: Action, submit: Submit
-    ) -> Ended | None:
+    # -- answering --------------------------------------------------------------------------
+
+    def _submitted(self, turn: _Turn, submit: Submit) -> Ended | None:
         """A letter ends the rollout; without one the agent is told once, then believed."""
         reading = extract(submit.answer, self._options)
         letter = reading.letter if isinstance(reading, Letter) else None
         if letter is None and not self._told:
             self._told = True
-            letters = ", ".join(letter_of(place) for place in range(len(self._options)))
             problem = (
-                f"Your answer has no valid letter ({reading.why}). Submit exactly one of {letters}."
+                f"Your answer has no valid letter ({reading.why}). "
+                f"Submit exactly one of {', '.join(self._letters)}."
             )
-            self._keep(answer, raw, action, problem, ())
-            self._show(raw, problem)
+            assert isinstance(turn.said.read, Action), "a submission was read"
+            self._show(turn, turn.said.read, Seen(problem, refused=True), "")
             return None
-        text = f"Answer taken: {letter or 'none'} ({reading.why})."
-        self._keep(answer, raw, action, text, ())
+        self._keep(turn, f"Answer taken: {letter or 'none'} ({reading.why}).", "")
         return Ended(
             letter=letter,
             why=reading.why,
@@ -201,44 +266,50 @@ class _Turns:
             confidence=submit.confidence,
             stop="submitted" if letter else "no_answer",
             steps=tuple(self.steps),
+            forced_by=self._forced,
         )
 
-    def _reask(self, answer: ChatAnswer, raw: str, problem: str) -> Ended | None:
+    def _reask(self, turn: _Turn, problem: str) -> Ended | None:
         self._unreadable += 1
-        self._check_time()
-        text = unreadable_text(problem, self._last)
-        self._keep(answer, raw, None, text, ())
+        self._forced = self._forced or self._budget.ended(self._talk.tokens)
+        text = unreadable_text(problem, last=bool(self._forced), native=self._native)
+        self._keep(turn, text, "")
         if self._unreadable >= self._settings.max_parse_failures:
             return self._end("parse_error", f"{self._unreadable} unreadable replies in a row")
-        self._say(raw, text)
+        self._talk.say(turn.said.message, *self._dialect.observation(turn.said, text))
+        self._dropped += self._talk.make_room()
         return None
 
-    def _show(self, raw: str, observation: str) -> None:
-        """Send an observation, with the budget or with the call for the answer."""
-        self._last = self._last or self._used >= self._settings.max_steps
-        self._check_time()
-        if self._last:
-            self._say(raw, last_step_text(observation))
-        else:
-            steps = self._settings.max_steps
-            self._say(raw, observation_text(self._used, steps, observation))
+    # -- telling and keeping ----------------------------------------------------------------
 
-    def _check_time(self) -> None:
-        self._last = self._last or self._left_s <= 0
+    def _show(self, turn: _Turn, action: Action, seen: Seen, remark: str) -> None:
+        """Send what a call brought, with the budget or with the call for the answer."""
+        said, step = turn.said, self._budget.steps
+        line = f"{self._budget.line()} {remark}".strip()
+        messages = self._dialect.observation(said, observation_text(line, seen.text), seen.pictures)
+        self._talk.say(said.message)
+        size = tokens_of(messages)
+        self._forced = self._forced or self._budget.ended(self._talk.tokens + size)
+        if not self._forced and not self._talk.has_room(size):
+            self._forced = "context"
+        if self._forced:
+            line = f"{last_notice(self._forced)} {remark}".strip()
+            messages = self._dialect.observation(
+                said, observation_text(line, seen.text), seen.pictures
+            )
+        stub = self._dialect.observation(said, stub_text(step, action.tool, action.arguments))
+        self._talk.show(messages, step, stub)
+        self._keep(turn, seen.text, line, seen)
+        self._dropped += self._talk.make_room()
 
-    def _say(self, raw: str, text: str) -> None:
-        # Some endpoints refuse an assistant message without content.
-        self.messages.append(ChatMessage(role="assistant", content=raw or "(empty reply)"))
-        self.messages.append(ChatMessage(role="user", content=text))
-
-    def _keep(
-        self,
-        answer: ChatAnswer,
-        raw: str,
-        action: Action | None,
-        observation: str,
-        node_ids: tuple[str, ...],
-    ) -> None:
+    def _keep(self, turn: _Turn, observation: str, notice: str, seen: Seen = _NOTHING) -> None:
+        """Store the step."""
+        answer, read = turn.answer, turn.said.read
+        action = read if isinstance(read, Action) else None
+        if action is not None and isinstance(action.call, BadCall):
+            turn.flags.append("bad_call")
+        elif seen.refused:
+            turn.flags.append("refused")
         self.steps.append(
             Step(
                 index=len(self.steps) + 1,
@@ -246,13 +317,17 @@ class _Turns:
                 tool=action.tool if action else None,
                 arguments=action.arguments if action else "",
                 observation=observation,
-                raw=raw,
-                node_ids=node_ids,
-                prompt_tokens=answer.usage.prompt_tokens,
-                completion_tokens=answer.usage.completion_tokens,
-                seconds=answer.seconds,
+                raw=turn.said.raw,
+                node_ids=seen.node_ids,
+                prompt_tokens=answer.usage.prompt_tokens + seen.usage.prompt_tokens,
+                completion_tokens=answer.usage.completion_tokens + seen.usage.completion_tokens,
+                seconds=answer.seconds + seen.seconds,
+                notice=notice,
+                flags=tuple(turn.flags),
+                dropped=self._dropped,
             )
         )
+        self._dropped = 0
 
     def _end(self, stop: Stop, why: str) -> Ended:
         return Ended(
@@ -262,8 +337,39 @@ class _Turns:
             confidence=0.5,
             stop=stop,
             steps=tuple(self.steps),
+            forced_by=self._forced,
         )
 
 
-def _cut_off() -> Unreadable:
-    return Unreadable("it was cut off at the token limit; be shorter")
+class _Turn:
+    """A reply that is being acted on. forced: it came when only an answer was taken."""
+
+    def __init__(self, said: Said, answer: ChatAnswer, *, forced: bool) -> None:
+        self.said = said
+        self.answer = answer
+        self.flags: list[Flag] = ["cut"] if said.cut else []
+        if forced:
+            self.flags.append("forced")
+
+
+def _dialect(material: Material, letters: str) -> Dialect:
+    kind = NativeDialect if material.native else JsonDialect
+    return kind(material.tools, letters, material.library.names)
+
+
+def _seen(found: TreeText | Frames | Described | ToolRefused | Lost) -> Seen | Lost:
+    match found:
+        case Lost():
+            return found
+        case ToolRefused():
+            return Seen(found.text, refused=True)
+        case TreeText():
+            return Seen(found.text, found.node_ids)
+        case Frames():
+            return Seen(found.text, found.node_ids, found.pictures)
+        case Described():
+            return Seen(found.text, found.node_ids, usage=found.usage, seconds=found.seconds)
+
+
+def _plain(query: str) -> str:
+    return " ".join(query.casefold().split())

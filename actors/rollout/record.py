@@ -10,9 +10,9 @@ import json
 from collections.abc import Sequence
 
 from actors.rollout.answer_text import storable
-from actors.rollout.loop import Broken, Ended
+from actors.rollout.outcome import Broken, Ended
 from protocol.ledger import OutcomeRow, TraceRow
-from protocol.rollout import Answered, Missed, Rollout, Step
+from protocol.rollout import Answered, Flag, ForcedBy, Missed, Rollout, Step
 
 __all__ = ["missing_row", "outcome_row", "reply_of", "trace_rows"]
 
@@ -30,6 +30,7 @@ def reply_of(request: Rollout, result: Ended | Broken) -> Answered | Missed:
         confidence=result.confidence,
         stop=result.stop,
         n_steps=len(result.steps),
+        forced_by=result.forced_by,
     )
 
 
@@ -50,6 +51,7 @@ def outcome_row(request: Rollout, result: Ended | Broken, seconds: float) -> Out
         detail=result.why,
         steps=result.steps,
         seconds=seconds,
+        forced_by=result.forced_by,
     )
 
 
@@ -83,6 +85,7 @@ def _row(
     detail: str,
     steps: Sequence[Step],
     seconds: float,
+    forced_by: ForcedBy = "",
 ) -> OutcomeRow:
     question = request.question
     return OutcomeRow(
@@ -104,7 +107,16 @@ def _row(
         skill_hash=request.skill.hash,
         prompts_version=request.prompts.version,
         salt=request.salt,
+        forced_by=forced_by,
+        bad_calls=_flagged(steps, "bad_call", "refused"),
+        unreadable=sum(step.tool is None for step in steps),
+        repeated=_flagged(steps, "repeated"),
+        dropped=sum(step.dropped for step in steps),
     )
+
+
+def _flagged(steps: Sequence[Step], *flags: Flag) -> int:
+    return sum(any(flag in step.flags for flag in flags) for step in steps)
 
 
 def trace_rows(request: Rollout, steps: Sequence[Step]) -> tuple[TraceRow, ...]:
@@ -123,6 +135,9 @@ def trace_rows(request: Rollout, steps: Sequence[Step]) -> tuple[TraceRow, ...]:
             prompt_tokens=step.prompt_tokens,
             completion_tokens=step.completion_tokens,
             seconds=step.seconds,
+            notice=storable(step.notice),
+            flags=json.dumps(step.flags),
+            dropped=step.dropped,
         )
         for step in steps
     )

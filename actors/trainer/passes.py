@@ -9,7 +9,7 @@ import structlog
 
 from protocol.base import Scope
 from protocol.dataset import Question
-from protocol.documents import PackageTexts, Prompts, Skill
+from protocol.documents import PackageTexts
 from protocol.rollout import Answered, Missed, Rollout
 
 __all__ = ["jobs_for", "run_jobs"]
@@ -24,15 +24,11 @@ def jobs_for(
     questions: Sequence[Question], texts: PackageTexts, run_key: str, salt: str, scope: Scope
 ) -> list[Rollout]:
     """One rollout per question under a whole package: every class with its own skill."""
-    return [
-        _job(question, texts.skill_for(question.task_type), texts.prompts, run_key, salt, scope)
-        for question in questions
-    ]
+    return [_job(question, texts, run_key, salt, scope) for question in questions]
 
 
-def _job(
-    question: Question, skill: Skill, prompts: Prompts, run_key: str, salt: str, scope: Scope
-) -> Rollout:
+def _job(question: Question, texts: PackageTexts, run_key: str, salt: str, scope: Scope) -> Rollout:
+    skill = texts.skill_for(question.task_type)
     return Rollout(
         scope=Scope(
             epoch=scope.epoch,
@@ -43,8 +39,9 @@ def _job(
         run_key=run_key,
         question=question,
         skill=skill,
-        prompts=prompts,
+        prompts=texts.prompts,
         salt=salt,
+        others=texts.others(skill),
     )
 
 

@@ -102,9 +102,7 @@ async def run_step(peers: Peers, plan: StepPlan) -> StepDone | Refused:
 
 
 async def _forward(peers: Peers, plan: StepPlan) -> list[Answered | Missed]:
-    texts = PackageTexts(
-        package=plan.texts.package, skills=(plan.skill,), prompts=plan.texts.prompts
-    )
+    texts = plan.texts.with_skill(plan.skill)
     salt = epoch_salt(plan.seed, plan.epoch)
     jobs = jobs_for(plan.batch, texts, f"{plan.key}/rollout", salt, plan.scope)
     return await run_jobs(peers.roll, jobs)
@@ -234,6 +232,8 @@ async def _gate(peers: Peers, plan: StepPlan, proposal: Proposal) -> Decision | 
             prompts=plan.texts.prompts,
             units=plan.work.ladder,
             in_sample=plan.work.in_sample,
+            # as they were when the epoch began: classes must not see each other's steps
+            others=plan.texts.others(plan.skill),
         )
     )
     if isinstance(decision, Refused):

@@ -1,10 +1,11 @@
 """The simulated agent: looks into the tree like one, answers as the planted truth says.
 
 Pure. Whether a question is answered right is drawn at the first turn, with the planted
-probability under the skill that stands in the system message. The draw is named by a *plan*
+probability under the skill that it was given. The draw is named by a *plan*
 (12 hex digits) in the first reply's thought, so that later turns, which arrive as requests of
 their own, act out the same fate. Tool steps are honest: words of the question, and a node id
-that stands in what was shown.
+that stands in what was shown. An agent that has to choose its strategy reads one first, mostly
+the right one, and what it read is the skill that counts.
 """
 
 from __future__ import annotations
@@ -16,15 +17,18 @@ import msgspec
 
 from actors.twin.catalog import Catalog, Entry
 from actors.twin.chance import digest, fraction, number, pick
-from actors.twin.layout import LABELS, LayoutError, question_block, strategy_of
+from actors.twin.layout import LABELS, LayoutError, choice_of, question_block, strategy_of
 from actors.twin.wire import Turn
+from protocol.keys import slug
 
 __all__ = ["Fate", "agent_reply", "draw_fate"]
 
 _PLAN = re.compile(r"\bplan ([0-9a-f]{12})\b")
 _UNREAD = "Your reply could not be read:"
 _LAST = "Last step."
+_TELLING = ("user", "tool")
 _UNREADABLE_SHARE = 0.015
+_ASTRAY_SHARE = 0.1
 # Sloppy, yet readable: three forms of 1.5 % each.
 _SLOPPY_SHARE = 0.045
 _DULL = re.compile(
@@ -56,11 +60,11 @@ def agent_reply(
     """
     if len(turns) < 2 or turns[0].role != "system" or turns[1].role != "user":
         raise LayoutError("an agent's request begins with a system and a user message")
-    if turns[-1].role != "user":
-        raise LayoutError("the last message must be the user's")
+    if turns[-1].role not in _TELLING:
+        raise LayoutError("the last message must be the user's or a tool's")
     system, first = turns[0].text, turns[1].text
-    entry = catalog.find(question_block(first))
-    accuracy = catalog.accuracy(entry, strategy_of(system))
+    choice = choice_of(system)
+    entry = catalog.find(question_block(first, labelled=choice is None))
     said = [turn.text for turn in turns if turn.role == "assistant"]
     if not said:
         plan = digest("plan", world_seed, system, first, seed)[:12]
@@ -68,10 +72,15 @@ def agent_reply(
     else:
         plan = _plan_of(said)
         opening = ""
-    fate = draw_fate(entry, accuracy, plan, world_seed)
     if not said and fraction("unreadable", plan, world_seed) < _UNREADABLE_SHARE:
         return _unreadable(opening, entry, plan)
-    return _next(entry, fate, plan, opening, turns)
+    strategy = strategy_of(system) if choice is None else _strategy_read(turns)
+    if strategy is None:
+        assert choice is not None, "without a choice the strategy is given"
+        name = _chosen(choice, entry, plan)
+        return _action(f"{opening}The strategy {name} fits.", "read_skill", {"name": name})
+    fate = draw_fate(entry, catalog.accuracy(entry, strategy), plan, world_seed)
+    return _next(entry, fate, plan, opening, turns, choosing=choice is not None)
 
 
 def draw_fate(entry: Entry, accuracy: float, plan: str, world_seed: int) -> Fate:
@@ -99,12 +108,34 @@ def _plan_of(said: list[str]) -> str:
     raise LayoutError("a conversation that did not begin here: no plan in the assistant's replies")
 
 
-def _next(entry: Entry, fate: Fate, plan: str, opening: str, turns: tuple[Turn, ...]) -> str:
-    """Search, perhaps open a node, then submit."""
-    shown = [turn.text for turn in turns[2:] if turn.role == "user"]
+def _strategy_read(turns: tuple[Turn, ...]) -> str | None:
+    """What ``read_skill`` brought; empty if the answer was due before it could; None: not yet."""
+    asked = False
+    for turn in turns[2:]:
+        if turn.role == "assistant":
+            asked = "read_skill" in turn.text
+        elif asked and not turn.text.startswith(_UNREAD):
+            return turn.text
+    pressed = any(turn.text.startswith(_LAST) for turn in turns[2:])
+    return "" if pressed else None
+
+
+def _chosen(choice: tuple[str, ...], entry: Entry, plan: str) -> str:
+    """The strategy of the question's own class; now and then, or where it lacks, another."""
+    own = slug(entry.row.task_type)
+    if own in choice and fraction("astray", plan) >= _ASTRAY_SHARE:
+        return own
+    return pick(choice, "strategy", plan)
+
+
+def _next(
+    entry: Entry, fate: Fate, plan: str, opening: str, turns: tuple[Turn, ...], *, choosing: bool
+) -> str:
+    """Search, perhaps open a node, then submit. choosing: a strategy was read first."""
+    shown = [turn.text for turn in turns[2:] if turn.role in _TELLING]
     seen = [text for text in shown if not text.startswith(_UNREAD)]
     pressed = any(text.startswith(_LAST) for text in shown)
-    looked = len(seen)
+    looked = len(seen) - choosing
     if looked == 0 and not pressed:
         query = _query(entry, plan)
         thought = f"{opening}I look for {query!r} in the tree."
@@ -126,7 +157,7 @@ def _node(entry: Entry, turns: tuple[Turn, ...], plan: str) -> str | None:
     """An id that the latest message with ids shows; None: no id was ever shown."""
     named = re.compile(rf"{re.escape(entry.row.video_id)}_L[123]_\d+")
     for turn in reversed(turns[1:]):
-        found: list[str] = named.findall(turn.text) if turn.role == "user" else []
+        found: list[str] = named.findall(turn.text) if turn.role in _TELLING else []
         ids = list(dict.fromkeys(found))
         if ids:
             return pick(ids[:3], "node", plan)

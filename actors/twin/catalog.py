@@ -60,7 +60,7 @@ class Catalog:
             raise NotPlanted(f"no such question of video {block.video_id!r} in the world")
         if block.options != entry.row.options:
             raise NotPlanted(f"the options of {entry.row.question_id} are not those of the world")
-        if block.task_type != entry.row.task_type:
+        if block.task_type not in ("", entry.row.task_type):
             raise NotPlanted(f"the task type of {entry.row.question_id} is {entry.row.task_type!r}")
         return entry
 

@@ -1,6 +1,8 @@
 """The simulated judge: names what the planted truth says was missing, and errs at a given rate.
 
-Pure. A finding names a lesson's *topic*: never the lesson's text, never an answer.
+Pure. A finding names a lesson's *topic*: never the lesson's text, never an answer. The cause is
+the world's truth, or another one at the rate of the noise; how the failure came about (grades,
+missed nodes, kind of reasoning failure) is drawn, for the world has no truth about that.
 """
 
 from __future__ import annotations
@@ -10,29 +12,54 @@ from typing import Literal
 
 import msgspec
 
-from actors.twin.catalog import Catalog
+from actors.twin.catalog import Catalog, Entry
 from actors.twin.chance import fraction, number, pick
+from actors.twin.document import bullets
+from actors.twin.ideas import trap_lines
 from actors.twin.layout import JudgeBrief, LayoutError, body_of, judge_brief
 from actors.twin.wire import Turn
 from actors.twin.world import holds
 
-__all__ = ["Verdict", "judge_reply"]
+__all__ = ["Graded", "Verdict", "judge_reply"]
 
 _UNREAD = "Your reply could not be read:"
 _BROKEN_SHARE = 0.02
 _NODE = re.compile(r"[\w-]+_L[123]_\d+")
+_NO_RULE = "none"
 
 Cause = Literal["defect", "lapse", "uncertain"]
+Amount = Literal["all", "most", "half", "little", "nothing"]
+# Never so bad that it would be a failed extraction: that is not what the world plants.
+_KEPT: tuple[Amount, ...] = ("all", "all", "most", "half")
+_INVENTED: tuple[Amount, ...] = ("nothing", "nothing", "little")
+
+
+class Graded(msgspec.Struct, frozen=True):
+    """The grade of one call; field names are those of the prompt."""
+
+    step: int
+    kept: Amount
+    invented: Amount
 
 
 class Verdict(msgspec.Struct, frozen=True):
-    """The judge's reply; field names are those of the prompt."""
+    """The judge's reply; field names and their order are those of the prompt."""
 
-    completeness: float
-    hallucination: float
+    calls: tuple[Graded, ...]
     missed_nodes: tuple[str, ...]
     evidence_sufficient: bool
     reasoning_failure: str | None
+    rule: str
+    followed: Literal["yes", "no", "unclear", "none"]
+    cause: Cause
+    finding: str
+
+
+class _Opinion(msgspec.Struct, frozen=True):
+    """The part of a verdict that the world has a truth about."""
+
+    rule: str
+    followed: Literal["yes", "no", "unclear", "none"]
     cause: Cause
     finding: str
 
@@ -42,7 +69,7 @@ def judge_reply(
 ) -> str:
     """The judge's reply.
 
-    judge_noise: share of verdicts that are another plausible one. Raises LayoutError or
+    judge_noise: share of verdicts with another cause than the true one. Raises LayoutError or
     NotPlanted for a request that is not a judge's.
     """
     asked = next((turn.text for turn in turns if turn.role == "user"), None)
@@ -61,53 +88,95 @@ def judge_reply(
 def _verdict(
     catalog: Catalog, brief: JudgeBrief, judge_noise: float, key: tuple[object, ...]
 ) -> Verdict:
-    cause, finding = _truth(catalog, brief)
+    entry = catalog.find(brief.block)
+    opinion = _truth(catalog, entry, brief, key)
     if fraction("noise", *key) < judge_noise:
-        others = [other for other in _others(catalog, brief) if other[1] != finding]
-        cause, finding = pick(others, "other", *key)
-    missed = _missed(brief, key) if cause == "defect" else ()
+        opinion = pick(_others(catalog, brief, opinion.cause, key), "other", *key)
+    missed = _missed(brief, key) if opinion.cause == "defect" else ()
     enough = not missed and fraction("enough", *key) < 0.6
     return Verdict(
-        completeness=round(0.5 + 0.5 * fraction("completeness", *key), 2),
-        hallucination=round(0.4 * fraction("hallucination", *key), 2),
+        calls=tuple(
+            Graded(step, pick(_KEPT, "kept", step, *key), pick(_INVENTED, "invented", step, *key))
+            for step in brief.graded
+        ),
         missed_nodes=missed,
         evidence_sufficient=enough,
         reasoning_failure=_failure(key) if enough else None,
-        cause=cause,
-        finding=finding,
+        rule=opinion.rule,
+        followed=opinion.followed,
+        cause=opinion.cause,
+        finding=opinion.finding,
     )
 
 
-def _truth(catalog: Catalog, brief: JudgeBrief) -> tuple[Cause, str]:
+def _truth(catalog: Catalog, entry: Entry, brief: JudgeBrief, key: tuple[object, ...]) -> _Opinion:
     """What the world knows about this failure."""
-    entry = catalog.find(brief.block)
     skill = body_of(brief.skill)
-    for name in entry.planted.needs:
-        lesson = catalog.lessons[name]
+    lessons = [catalog.lessons[name] for name in entry.planted.needs]
+    for lesson in lessons:
         if not holds(skill, lesson.key):
-            return "defect", _gap(lesson.topic)
+            return _gap(lesson.topic)
     if any(holds(skill, trap.key) for trap in catalog.traps_of(entry.row.task_type)):
-        return (
-            "defect",
-            "A rule of the strategy misleads: the agent obeyed it against the evidence it had.",
+        rule = next(iter(trap_lines(catalog, entry.row.task_type, bullets(brief.skill))), _NO_RULE)
+        return _Opinion(
+            rule=rule,
+            followed="none" if rule == _NO_RULE else "yes",
+            cause="defect",
+            finding="A rule of the strategy misleads: the agent obeyed it against the evidence "
+            "it had.",
         )
-    return (
-        "lapse",
+    known = [rule for rule in bullets(brief.skill) if any(holds(rule, x.key) for x in lessons)]
+    return _slip(
+        known or bullets(brief.skill),
         "The strategy covers this case, but the agent did not carry out one of its checks.",
+        key,
     )
 
 
-def _others(catalog: Catalog, brief: JudgeBrief) -> list[tuple[Cause, str]]:
-    """Plausible verdicts, each of a different text."""
-    topics = [lesson.topic for lesson in catalog.lessons_of(brief.block.task_type)]
-    found: list[tuple[Cause, str]] = [("defect", _gap(topic)) for topic in topics]
-    found.append(("lapse", "A step of the strategy that would have helped was left out."))
-    found.append(("uncertain", "The trajectory does not show why the answer came out wrong."))
-    return found
+def _others(
+    catalog: Catalog, brief: JudgeBrief, cause: Cause, key: tuple[object, ...]
+) -> list[_Opinion]:
+    """Plausible verdicts of another cause."""
+    task_type, rules = brief.block.task_type, bullets(brief.skill)
+    traps = trap_lines(catalog, task_type, rules)
+    topics = [lesson.topic for lesson in catalog.lessons_of(task_type)]
+    said = [
+        *(_gap(topic) for topic in topics or ["this kind of question"]),
+        _slip(
+            [rule for rule in rules if rule not in traps],
+            "A step of the strategy that would have helped was left out.",
+            key,
+        ),
+        _unclear(),
+    ]
+    return [opinion for opinion in said if opinion.cause != cause]
 
 
-def _gap(topic: str) -> str:
-    return f"The strategy says nothing about {topic}: an agent that follows it fails here too."
+def _gap(topic: str) -> _Opinion:
+    return _Opinion(
+        rule=_NO_RULE,
+        followed="none",
+        cause="defect",
+        finding=f"The strategy says nothing about {topic}: an agent that follows it fails here "
+        "too.",
+    )
+
+
+def _slip(rules: list[str], finding: str, key: tuple[object, ...]) -> _Opinion:
+    """A lapse names a rule; in a skill without any it cannot be told."""
+    if not rules:
+        return _unclear()
+    rule = pick(rules, "rule", *key)
+    return _Opinion(rule=rule, followed="no", cause="lapse", finding=finding)
+
+
+def _unclear() -> _Opinion:
+    return _Opinion(
+        rule=_NO_RULE,
+        followed="unclear",
+        cause="uncertain",
+        finding="The trajectory does not show why the answer came out wrong.",
+    )
 
 
 def _missed(brief: JudgeBrief, key: tuple[object, ...]) -> tuple[str, ...]:

@@ -19,6 +19,7 @@ __all__ = [
     "LayoutError",
     "QuestionBlock",
     "body_of",
+    "choice_of",
     "editor_brief",
     "judge_brief",
     "question_block",
@@ -28,10 +29,13 @@ __all__ = [
 
 LABELS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 _STRATEGY = re.compile(r"^# Strategy for this task type[ \t]*\n", re.MULTILINE)
+_CHOICE = re.compile(r"^# Strategies[ \t]*\n", re.MULTILINE)
+_OFFERED = re.compile(r"^- ([^:\n]+): ", re.MULTILINE)
 _FRONT = re.compile(r"\A---\n(.*?\n)---[ \t]*(?:\n|\Z)", re.DOTALL)
 _TASK_TYPE = re.compile(r"^task_type:[ \t]*(.+?)[ \t]*$", re.MULTILINE)
 _CASE = re.compile(r"^Case (\S.*?) \[(\w+)\][ \t]*$", re.MULTILINE)
 _BUDGET = re.compile(r"^Edit budget: (\d+)[ \t]*$", re.MULTILINE)
+_NUMBERS = re.compile(r"[0-9]{1,9}(?:, [0-9]{1,9})*")
 # What may follow a list of rejected edits in the editor's message.
 _NEXT_BLOCK = re.compile(r"^(?:Skill|Cases|Edit budget):", re.MULTILINE)
 
@@ -41,7 +45,10 @@ class LayoutError(ValueError):
 
 
 class QuestionBlock(msgspec.Struct, frozen=True):
-    """A question as it stands in a prompt; options are bodies without labels."""
+    """A question as it stands in a prompt; options are bodies without labels.
+
+    task_type: empty where the prompt does not tell it.
+    """
 
     video_id: str
     task_type: str
@@ -50,13 +57,17 @@ class QuestionBlock(msgspec.Struct, frozen=True):
 
 
 class JudgeBrief(msgspec.Struct, frozen=True):
-    """What the judge is asked. given: the agent's letter, None if it gave none."""
+    """What the judge is asked. given: the agent's letter, None if it gave none.
+
+    graded: the steps whose calls it has to grade.
+    """
 
     block: QuestionBlock
     correct: str
     given: str | None
     skill: str
     trajectory: str
+    graded: tuple[int, ...]
 
 
 class CaseLine(msgspec.Struct, frozen=True):
@@ -76,10 +87,16 @@ class EditorBrief(msgspec.Struct, frozen=True):
     rejected: str
 
 
-def question_block(text: str) -> QuestionBlock:
-    """Read the lines ``Video:`` to the options. Raises LayoutError naming what is missing."""
+def question_block(text: str, *, labelled: bool = True) -> QuestionBlock:
+    """Read the lines ``Video:`` to the options.
+
+    labelled: whether the class stands there. Raises LayoutError naming what is missing, or that
+    the class is told where it should not be.
+    """
     video_id = _field(text, "Video")
-    task_type = _field(text, "Task type")
+    task_type = _field(text, "Task type") if labelled else ""
+    if not labelled and re.search(r"^Task type:", text.partition("\nQuestion:\n")[0], re.MULTILINE):
+        raise LayoutError("'Task type:' stands where the agent is to choose its strategy")
     _, mark, rest = text.partition("\nQuestion:\n")
     if not mark:
         _lacks("Question:")
@@ -113,6 +130,7 @@ def judge_brief(text: str) -> JudgeBrief:
         given=None if given == "none" else given,
         skill=_between(text, "SKILL"),
         trajectory=_between(text, "TRAJECTORY"),
+        graded=_numbers(text[text.rfind("\nTRAJECTORY>>>") :], "Calls to grade"),
     )
 
 
@@ -149,6 +167,20 @@ def strategy_of(system: str) -> str:
     return system[found.end() :].lstrip("\n")
 
 
+def choice_of(system: str) -> tuple[str, ...] | None:
+    """The strategies to choose from, by name; None: the agent is given one.
+
+    Raises LayoutError for a choice of nothing.
+    """
+    found = _CHOICE.search(system)
+    if found is None:
+        return None
+    names = tuple(_OFFERED.findall(system, found.end()))
+    if not names:
+        raise LayoutError("the block '# Strategies' names none")
+    return names
+
+
 def body_of(skill_text: str) -> str:
     """A skill without its front matter; a text that has none is returned as it is."""
     found = _FRONT.match(skill_text)
@@ -169,6 +201,16 @@ def _field(text: str, name: str) -> str:
     if found is None:
         _lacks(f"{name}:")
     return found.group(1)
+
+
+def _numbers(text: str, name: str) -> tuple[int, ...]:
+    """``1, 3`` or ``none``."""
+    said = _field(text, name)
+    if said == "none":
+        return ()
+    if not _NUMBERS.fullmatch(said):
+        raise LayoutError(f"'{name}: {said}' is no list of numbers")
+    return tuple(int(number) for number in said.split(", "))
 
 
 def _between(text: str, name: str) -> str:

@@ -56,11 +56,41 @@ class Part(msgspec.Struct, frozen=True):
     text: str | None = None
 
 
+class WireFunction(msgspec.Struct, frozen=True):
+    """A function that was called. arguments: JSON text."""
+
+    name: str
+    arguments: str
+
+
+class WireCall(msgspec.Struct, frozen=True, kw_only=True):
+    """A tool call."""
+
+    id: str
+    function: WireFunction
+    type: Literal["function"] = "function"
+
+
 class WireMessage(msgspec.Struct, frozen=True):
     """A message of the request."""
 
-    role: Literal["system", "user", "assistant"]
-    content: str | list[Part]
+    role: Literal["system", "user", "assistant", "tool"]
+    content: str | list[Part] | None = None
+    tool_calls: list[WireCall] = []
+    tool_call_id: str | None = None
+
+
+class WireToolFunction(msgspec.Struct, frozen=True):
+    """The function behind a tool; its parameters do not matter here."""
+
+    name: str
+
+
+class WireTool(msgspec.Struct, frozen=True):
+    """A tool that may be called."""
+
+    type: Literal["function"]
+    function: WireToolFunction
 
 
 class StreamOptions(msgspec.Struct, frozen=True):
@@ -79,17 +109,18 @@ class WireRequest(msgspec.Struct, frozen=True):
     max_tokens: Limit | None = None
     max_completion_tokens: Limit | None = None
     seed: int | None = None
+    tools: list[WireTool] = []
 
 
 class Turn(msgspec.Struct, frozen=True):
-    """A message as plain text."""
+    """A message as plain text, the calls in it a line each."""
 
     role: str
     text: str
 
 
 class Incoming(msgspec.Struct, frozen=True):
-    """A request, read. request_id: a hash of its bytes."""
+    """A request, read. request_id: a hash of its bytes. tools: names of those that it offers."""
 
     request_id: str
     model: str
@@ -98,6 +129,7 @@ class Incoming(msgspec.Struct, frozen=True):
     stream: bool
     include_usage: bool
     max_tokens: int | None
+    tools: tuple[str, ...] = ()
 
 
 class Tokens(msgspec.Struct, frozen=True):
@@ -109,13 +141,26 @@ class Tokens(msgspec.Struct, frozen=True):
 
 
 class Completion(msgspec.Struct, frozen=True):
-    """A reply before it is written. finish: ``length`` if max_tokens cut it short."""
+    """A reply before it is written. finish: ``length`` if max_tokens cut it short.
+
+    call: the tool that is called, beside the text.
+    """
 
     request_id: str
     model: str
     text: str
-    finish: Literal["stop", "length"]
+    finish: Literal["stop", "length", "tool_calls"]
     usage: Tokens
+    call: WireCall | None = None
+
+
+class CallDelta(msgspec.Struct, frozen=True):
+    """A tool call in a chunk, whole."""
+
+    index: int
+    id: str
+    function: WireFunction
+    type: str = "function"
 
 
 class Delta(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -123,6 +168,7 @@ class Delta(msgspec.Struct, frozen=True, omit_defaults=True):
 
     role: str | None = None
     content: str | None = None
+    tool_calls: list[CallDelta] | None = None
 
 
 class ChunkChoice(msgspec.Struct, frozen=True):
@@ -145,11 +191,12 @@ class Chunk(msgspec.Struct, frozen=True):
     system_fingerprint: str = FINGERPRINT
 
 
-class Said(msgspec.Struct, frozen=True):
+class Said(msgspec.Struct, frozen=True, omit_defaults=True):
     """The reply's message."""
 
     role: str
     content: str
+    tool_calls: list[WireCall] | None = None
 
 
 class WholeChoice(msgspec.Struct, frozen=True):
@@ -240,15 +287,35 @@ def parse_request(body: bytes) -> Incoming:
         stream=wire.stream,
         include_usage=options is not None and options.include_usage,
         max_tokens=wire.max_completion_tokens or wire.max_tokens,
+        tools=tuple(tool.function.name for tool in wire.tools),
     )
 
 
 def completion_of(request: Incoming, text: str) -> Completion:
-    """A reply with its token counts, cut to what the request allows."""
+    """A reply with its token counts, cut to what the request allows.
+
+    Where the request offers tools, an action in the text becomes a call of its tool, and the
+    thought stays behind as the text.
+    """
+    prompt = _tokens(sum(len(turn.text) for turn in request.turns))
+    action = _action_in(text) if request.tools else None
+    if action is not None and action.action.tool in request.tools:
+        arguments = msgspec.json.encode(action.action.args).decode()
+        said = _tokens(len(action.thought) + len(arguments))
+        name = action.action.tool
+        return Completion(
+            request_id=request.request_id,
+            model=request.model,
+            text=action.thought,
+            finish="tool_calls",
+            usage=Tokens(prompt, said, prompt + said),
+            call=WireCall(
+                id=f"call_{request.request_id[-8:]}", function=WireFunction(name, arguments)
+            ),
+        )
     finish: Literal["stop", "length"] = "stop"
     if request.max_tokens is not None and len(text) > request.max_tokens * _CHARS_PER_TOKEN:
         text, finish = text[: request.max_tokens * _CHARS_PER_TOKEN], "length"
-    prompt = _tokens(sum(len(turn.text) for turn in request.turns))
     said = _tokens(len(text))
     return Completion(
         request_id=request.request_id,
@@ -266,6 +333,9 @@ def events(completion: Completion, include_usage: bool) -> Iterator[bytes]:
     size = max(_MIN_CHUNK, -(-len(text) // _MAX_CHUNKS))
     for start in range(0, len(text), size):
         yield _event(completion, Delta(content=text[start : start + size]), None)
+    if completion.call is not None:
+        call = CallDelta(0, completion.call.id, completion.call.function)
+        yield _event(completion, Delta(tool_calls=[call]), None)
     yield _event(completion, Delta(), completion.finish)
     if include_usage:
         yield _data(Chunk(completion.request_id, completion.model, [], completion.usage))
@@ -274,7 +344,8 @@ def events(completion: Completion, include_usage: bool) -> Iterator[bytes]:
 
 def whole_json(completion: Completion) -> bytes:
     """The reply as one JSON object."""
-    choice = WholeChoice(0, Said("assistant", completion.text), completion.finish)
+    calls = None if completion.call is None else [completion.call]
+    choice = WholeChoice(0, Said("assistant", completion.text, calls), completion.finish)
     return _encoder.encode(
         Whole(completion.request_id, completion.model, [choice], completion.usage)
     )
@@ -290,16 +361,36 @@ def models_json() -> bytes:
     return _encoder.encode(ModelList([ModelCard(name) for name in MODELS]))
 
 
+class _Action(msgspec.Struct, frozen=True):
+    tool: str
+    args: dict[str, object]
+
+
+class _Reply(msgspec.Struct, frozen=True):
+    thought: str
+    action: _Action
+
+
+def _action_in(text: str) -> _Reply | None:
+    """The simulated agent's own JSON, fenced or not."""
+    bare = text.removeprefix("```json\n").removesuffix("\n```")
+    try:
+        return msgspec.json.decode(bare, type=_Reply)
+    except msgspec.DecodeError:
+        return None
+
+
 def _text_of(message: WireMessage) -> str:
-    if isinstance(message.content, str):
-        return message.content
-    texts: list[str] = []
-    for part in message.content:
+    content = message.content or ""
+    texts: list[str] = [content] if isinstance(content, str) else []
+    for part in content if isinstance(content, list) else ():
         if part.type != "text" or part.text is None:
             raise BadRequest(
                 f"a part of type {part.type!r}: the simulator reads text only", "unsupported_part"
             )
         texts.append(part.text)
+    calls = [call.function for call in message.tool_calls]
+    texts += [f"\n{function.name} {function.arguments}" for function in calls]
     return "".join(texts)
 
 

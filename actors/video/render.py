@@ -9,10 +9,18 @@ from actors.video.text import clean
 from actors.video.tree import SUMMARY_FIELDS, Node, Tree
 from protocol.video import TreeText
 
-__all__ = ["hits_text", "lines_text", "node_text", "overview_text", "unknown_node_text"]
+__all__ = [
+    "frames_text",
+    "hits_text",
+    "lines_text",
+    "node_text",
+    "overview_text",
+    "unknown_node_text",
+]
 
 _SUMMARY_CHARS = 300
 _SUBTITLE_CHARS = 3000
+_FRAME_SUBTITLE_CHARS = 1000
 
 
 def overview_text(tree: Tree) -> TreeText:
@@ -56,10 +64,8 @@ def hits_text(query: str, nodes: Sequence[Node]) -> TreeText:
     return TreeText(text="\n".join(lines), node_ids=tuple(node.node_id for node in nodes))
 
 
-def lines_text(query: str, lines: Sequence[Line], has_subtitles: bool) -> TreeText:
+def lines_text(query: str, lines: Sequence[Line]) -> TreeText:
     """Subtitle lines: node id, time range of the node, text."""
-    if not has_subtitles:
-        return TreeText(text="This video has no subtitles.", node_ids=())
     if not lines:
         return TreeText(text="No subtitle line matches. Try other words or times.", node_ids=())
     head = f"{len(lines)} subtitle lines" + (f" for {query!r}:" if query.strip() else ":")
@@ -68,6 +74,26 @@ def lines_text(query: str, lines: Sequence[Line], has_subtitles: bool) -> TreeTe
     ]
     ids = tuple(dict.fromkeys(line.node_id for line in lines))
     return TreeText(text="\n".join([head, *shown]), node_ids=ids)
+
+
+def frames_text(tree: Tree, nodes: Sequence[Node]) -> str:
+    """Which key frames are shown, in the order of their pictures, and what is said around them."""
+    head = "1 key frame:" if len(nodes) == 1 else f"{len(nodes)} key frames, in time order:"
+    parts = [head, *map(_node_line, nodes)]
+    heard = dict.fromkeys(_speaking(tree, node).node_id for node in nodes)
+    for node in map(tree.nodes.__getitem__, heard):
+        subtitle = clean(node.subtitle)
+        if subtitle:
+            where = f"subtitle, {_range(node.start_s, node.end_s)}"
+            parts.append(f"{where}: {_cut(subtitle, _FRAME_SUBTITLE_CHARS)}")
+    return "\n".join(parts)
+
+
+def _speaking(tree: Tree, node: Node) -> Node:
+    """The node itself if anything is said in it, else the event around it."""
+    return (
+        node if clean(node.subtitle) else tree.nodes[tree.parents.get(node.node_id, node.node_id)]
+    )
 
 
 def _node_line(node: Node) -> str:

@@ -1,7 +1,9 @@
-"""The tree files on disk: one video, one file.
+"""The tree files on disk: one video, one file, and a folder of frames if it has pictures.
 
-The only place of the room that reads files; it never writes one, and never leaves the
-folder that it was given, whatever a video id looks like.
+    <trees>/<video_id>.json             or <trees>/<video_id>/tree.json
+    <trees>/<video_id>/frames/L3_000.jpg
+
+Only reads, and never leaves the folder that it was given, whatever a video id looks like.
 """
 
 from __future__ import annotations
@@ -13,11 +15,16 @@ from pathlib import Path
 from actors.video.search import SearchableTree
 from actors.video.tree import TreeError, parse_tree
 
-__all__ = ["TreeCache", "find_tree", "read_tree"]
+__all__ = ["TreeCache", "find_tree", "frames_folder", "is_video_id", "read_tree"]
 
 # Video ids come from questions. YouTube's begin with "-" or "_" too; none holds a slash,
 # and a leading dot is refused so that no id can name the folder or the one above it.
 _VIDEO_ID = re.compile(r"[\w-][\w.-]{0,199}")
+
+
+def is_video_id(text: str) -> bool:
+    """Whether a tree of that id can be found."""
+    return _VIDEO_ID.fullmatch(text) is not None
 
 
 def find_tree(folder: Path, video_id: str) -> Path:
@@ -25,14 +32,25 @@ def find_tree(folder: Path, video_id: str) -> Path:
 
     Raises TreeError when the id is not one or neither file exists.
     """
-    if not _VIDEO_ID.fullmatch(video_id):
+    if not is_video_id(video_id):
         raise TreeError(f"video {video_id!a}", ("not a usable video id",))
     candidates = (folder / f"{video_id}.json", folder / video_id / "tree.json")
-    for path in candidates:
-        if path.is_file():
-            return path
+    try:
+        for path in candidates:
+            if path.is_file():
+                return path
+    except OSError as error:  # a name that is too long for the file system, a folder not to be read
+        raise TreeError(f"video {video_id}", (f"cannot be looked for: {error}",)) from error
     places = " or ".join(str(path) for path in candidates)
     raise TreeError(f"video {video_id}", (f"no tree file at {places}",))
+
+
+def frames_folder(folder: Path, video_id: str) -> Path:
+    """Where the pictures of a video are, if it has any: the same place in both layouts.
+
+    Beside a lone ``<video_id>.json`` a folder ``frames`` would be that of all videos.
+    """
+    return folder / video_id / "frames"
 
 
 def read_tree(folder: Path, video_id: str) -> SearchableTree:

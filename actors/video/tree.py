@@ -2,12 +2,22 @@
 
 Pure: bytes in, a checked ``Tree`` out. A tree is taken whole or not at all; a damaged
 one is refused with *every* problem, never repaired in silence.
+
+A *problem* is what would make an answer wrong or impossible: a missing key, a child that does
+not exist, a time range that runs backward. A *warning* is what looks wrong and harms nothing:
+a node outside its parent's time range, past the end of the video, without a summary, or without
+a parent (it can be found, but not be walked to); a card's value that is no text. Trees are made
+by models and rounded by programs, and a benchmark has hundreds: one odd second must not refuse
+a video. Warnings travel with the tree, and whoever loads it says them once.
+
+Keys that are not read are ignored, at the top, in nodes and in cards alike.
 """
 
 from __future__ import annotations
 
+import json
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Literal, cast
 
 import msgspec
@@ -21,6 +31,8 @@ SUMMARY_FIELDS: Mapping[int, str] = {
     3: "frame_summary",
 }
 _SHOWN_PROBLEMS = 20
+_SLACK_S = 0.5
+"""Times are rounded, by up to half a second where somebody wrote whole ones."""
 
 
 class TreeError(ValueError):
@@ -34,7 +46,7 @@ class TreeError(ValueError):
 
 
 class CardField(msgspec.Struct, frozen=True):
-    """One field of a card; a plain string is a list of one."""
+    """One field of a card; a plain value is a list of one, null is a list of none."""
 
     name: str
     values: tuple[str, ...]
@@ -62,13 +74,17 @@ class Node(msgspec.Struct, frozen=True):
 
 
 class Tree(msgspec.Struct, frozen=True):
-    """A whole tree. nodes: in time order, by id; parents: the id above each non-root node."""
+    """A whole tree. nodes: in time order, by id; parents: the id above each non-root node.
+
+    warnings: what looks wrong and harms nothing, one sentence each.
+    """
 
     video_id: str
     duration_s: float
     nodes: Mapping[str, Node]
     roots: tuple[str, ...]
     parents: Mapping[str, str]
+    warnings: tuple[str, ...] = ()
 
 
 def parse_tree(raw: bytes, where: str) -> Tree:
@@ -98,7 +114,8 @@ def parse_tree(raw: bytes, where: str) -> Tree:
     if not isinstance(raw_nodes, dict) or not raw_nodes:
         problems.append("'nodes' is not an object with at least one node")
         raise TreeError(where, tuple(problems))
-    found = [_node(str(key), value, problems) for key, value in raw_nodes.items()]
+    warnings: list[str] = []
+    found = [_node(str(key), value, problems, warnings) for key, value in raw_nodes.items()]
     nodes = {node.node_id: node for node in sorted(found, key=_time_order)}
     parents = _parents(nodes, problems)
     roots = tuple(node.node_id for node in nodes.values() if node.level == 1)
@@ -106,7 +123,9 @@ def parse_tree(raw: bytes, where: str) -> Tree:
         problems.append("no node of level 1")
     if problems:
         raise TreeError(where, tuple(problems))
-    return Tree(str(video_id), float(duration or 0.0), nodes, roots, parents)
+    length = float(duration or 0.0)
+    warnings += _oddities(nodes, parents, length)
+    return Tree(str(video_id), length, nodes, roots, parents, tuple(warnings))
 
 
 def _time_order(node: Node) -> tuple[float, int, str]:
@@ -120,15 +139,15 @@ def _number(value: object) -> float | None:
     return number if math.isfinite(number) else None
 
 
-def _node(node_id: str, value: object, problems: list[str]) -> Node:
+def _node(node_id: str, value: object, problems: list[str], warnings: list[str]) -> Node:
     """One node; what cannot be read is noted and replaced, so that reading can go on."""
     raw: dict[str, object] = value if isinstance(value, dict) else {}
     if not isinstance(value, dict):
         problems.append(f"node {node_id}: not an object")
-    level = raw.get("level")
-    if isinstance(level, bool) or level not in (1, 2, 3):
+    level = _number(raw.get("level"))
+    if level not in (1.0, 2.0, 3.0):
         problems.append(f"node {node_id}: 'level' is not 1, 2 or 3")
-        level = 3
+        level = 3.0
     start, end = _time_range(node_id, raw.get("time_range"), problems)
     subtitle = raw.get("subtitle")
     if subtitle is not None and not isinstance(subtitle, str):
@@ -139,10 +158,10 @@ def _node(node_id: str, value: object, problems: list[str]) -> Node:
         children = []
     return Node(
         node_id=node_id,
-        level=cast("Level", level),
+        level=cast("Level", int(level)),
         start_s=start,
         end_s=end,
-        card=_card(node_id, raw.get("card"), problems),
+        card=_card(node_id, raw.get("card"), problems, warnings),
         subtitle=subtitle if isinstance(subtitle, str) else "",
         children=tuple(children),
     )
@@ -158,18 +177,24 @@ def _time_range(node_id: str, value: object, problems: list[str]) -> tuple[float
     return numbers[0], numbers[1]
 
 
-def _card(node_id: str, value: object, problems: list[str]) -> tuple[CardField, ...]:
+def _card(
+    node_id: str, value: object, problems: list[str], warnings: list[str]
+) -> tuple[CardField, ...]:
     if not isinstance(value, dict):
         problems.append(f"node {node_id}: 'card' is not an object")
         return ()
     fields = []
     for name, content in value.items():
-        values = content if isinstance(content, list) else [content]
-        if not all(isinstance(item, str) for item in values):
-            problems.append(f"node {node_id}: card field {name!r} is no text and no list of texts")
-            continue
-        fields.append(CardField(str(name), tuple(values)))
+        items = content if isinstance(content, list) else [content]
+        if any(isinstance(item, dict | list) for item in items):
+            warnings.append(f"node {node_id}: card field {name!r} is read as JSON text")
+        texts = tuple(_text(item) for item in items if item is not None)
+        fields.append(CardField(str(name), texts))
     return tuple(fields)
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
 def _parents(nodes: Mapping[str, Node], problems: list[str]) -> Mapping[str, str]:
@@ -186,3 +211,24 @@ def _parents(nodes: Mapping[str, Node], problems: list[str]) -> Mapping[str, str
             else:
                 parents[child] = node.node_id
     return parents
+
+
+def _oddities(
+    nodes: Mapping[str, Node], parents: Mapping[str, str], duration_s: float
+) -> Iterator[str]:
+    """The warnings that need the whole tree."""
+    for node_id, node in nodes.items():
+        above = nodes.get(parents.get(node_id, ""))
+        if above is None and node.level > 1:
+            yield f"node {node_id}: no node has it as a child"
+        if above is not None and not (
+            above.start_s - _SLACK_S <= node.start_s and node.end_s <= above.end_s + _SLACK_S
+        ):
+            yield (
+                f"node {node_id}: {node.start_s}-{node.end_s} s lies outside its parent "
+                f"{above.node_id}, {above.start_s}-{above.end_s} s"
+            )
+        if node.end_s > duration_s + _SLACK_S:
+            yield f"node {node_id}: ends at {node.end_s} s, after the video ({duration_s} s)"
+        if not node.summary.strip():
+            yield f"node {node_id}: its card has no {SUMMARY_FIELDS[node.level]}"

@@ -95,6 +95,19 @@ class CheckpointStore:
             raise BadFile(self._path, what, "resume the workspace that it belongs to")
         return {name: bytes(state) for name, state in content.states.items()}
 
+    def damage(self) -> BadFile | None:
+        """What is wrong with the last checkpoint; None: it is whole, or there never was one.
+
+        ``load`` then uses the one before it, if that is whole.
+        """
+        if not self._path.exists() and not self.previous.exists():
+            return None
+        try:
+            self._read(self._path)
+        except BadFile as problem:
+            return problem
+        return None
+
     def _write(self, label: str, states: Mapping[str, bytes]) -> None:
         content = msgspec.json.encode(
             _Content(

@@ -65,12 +65,12 @@ def inspect_seed(folder: Path) -> tuple[Seed | None, tuple[WorkspaceError, ...]]
     except WorkspaceError as problem:
         problems.append(problem)
     else:
-        problems.extend(_baseline_hash_problems(folder / BASELINE, info))
         if info is not None and pools is not None:
             run_id = info.baseline_run_id
             problems.extend(baseline_problems(folder / BASELINE, header, run_id, pools))
         if manifest is not None and pools is not None:
             problems.extend(pool_problems(folder / POOLS, pools, manifest, header))
+        problems.extend(_baseline_hash_problems(folder / BASELINE, info))
         if pools is not None:
             without = tuple(sorted({*pools.val, *pools.test} - header.question_ids))
     versions = ("v1", "v1") if info is None else (info.skills_version, info.prompts_version)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import anyio
 import anyio.abc
+import msgspec
 import pytest
 import structlog
 
@@ -31,6 +32,7 @@ pytestmark = pytest.mark.anyio
 CLASS = "Counting Problem"
 SEED_SKILL = Skill(task_type=CLASS, text="seed skill")
 LATER = Skill(task_type=CLASS, text="later skill")
+BESIDE = Skill(task_type="Temporal Reasoning", text="of another class")
 PROMPTS = Prompts(version="v1", system="s", tools=())
 NEWER = Prompts(version="v2", system="s", tools=())
 N_UNITS = 6
@@ -96,6 +98,8 @@ class House:
         self,
         tmp_path: Path,
         answer: Callable[[Rollout], bool | None] = lambda request: True,
+        *,
+        manual: bool = False,
     ) -> None:
         path = tmp_path / "baseline.db"
         make_baseline_db(
@@ -121,10 +125,19 @@ class House:
         self.rollout = FakeAddress("rollout", self._roll)
         self.ledger = FakeAddress("ledger", self._ledger)
         package = PackageTexts(
-            package=Package(skills="v1", prompts="v1"), skills=(SEED_SKILL,), prompts=PROMPTS
+            package=Package(skills="v1", prompts="v1"),
+            skills=(SEED_SKILL, BESIDE),
+            prompts=PROMPTS,
         )
         self.actor = BaselineActor(
-            SETTINGS, 7, package, path, self.rollout, self.ledger, seed_serves=True
+            SETTINGS,
+            7,
+            package,
+            path,
+            self.rollout,
+            self.ledger,
+            seed_serves=True,
+            manual=manual,
         )
 
     async def start(self) -> None:
@@ -181,6 +194,7 @@ class House:
         epoch: int = 1,
         units: tuple[Unit, ...] | None = None,
         prompts: Prompts = PROMPTS,
+        others: tuple[Skill, ...] = (),
     ) -> SnapshotReady:
         """One snapshot, as the gate asks for it."""
         return await self.actor.get_snapshot(
@@ -190,6 +204,7 @@ class House:
                 prompts=prompts,
                 units=make_units(N_UNITS) if units is None else units,
                 n_draws=n_draws,
+                others=others,
             )
         )
 
@@ -237,6 +252,26 @@ async def test_P1_1a_the_key_of_a_draw(tmp_path: Path) -> None:
         (CLASS, LATER.hash, "v1", "u0", "v0-0", 0),
         (CLASS, LATER.hash, "v1", "u0", "v0-1", 0),
     ]
+
+
+async def test_where_the_agent_chooses_a_snapshot_belongs_to_all_skills(tmp_path: Path) -> None:
+    """With ``skill_routing: manual`` another class's skill may be what was read."""
+    house = House(tmp_path, manual=True)
+    await house.start()
+    assert (await house.get(others=(BESIDE,))).drawn == N_UNITS
+    assert (await house.get(others=(BESIDE,))).drawn == 0
+    newer = msgspec.structs.replace(BESIDE, text="newer")
+    assert (await house.get(others=(newer,))).drawn == N_UNITS
+    assert {request.others for request in house.rollouts()} == {(BESIDE,), (newer,)}
+    assert (await house.get(skill=SEED_SKILL, others=(BESIDE,))).drawn == 0
+    assert (await house.get(skill=SEED_SKILL, others=(newer,))).drawn == N_UNITS
+
+
+async def test_where_the_class_decides_other_skills_change_nothing(tmp_path: Path) -> None:
+    house = House(tmp_path)
+    await house.start()
+    assert (await house.get(others=(BESIDE,))).drawn == N_UNITS
+    assert (await house.get(others=())).drawn == 0
 
 
 async def test_the_seeds_first_draw_is_its_own_predictions(tmp_path: Path) -> None:

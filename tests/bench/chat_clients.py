@@ -5,7 +5,7 @@
 Every client runs in a process of its own against a server in another, which paces each answer
 (``paced_server``). One warm-up round, then ``--rounds`` rounds of ``--streams`` requests at once.
 
-    CPU      of the client's process, per request
+    CPU      of the client's process, per request, in the median round
     wall     median seconds of a request over the ideal
     memory   growth of the client's resident memory in mid-answer, per request in flight
 
@@ -19,10 +19,11 @@ import importlib.util
 import subprocess
 import sys
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 from statistics import median
+from typing import TYPE_CHECKING
 
 import anyio
 import httpx
@@ -34,9 +35,11 @@ from actors.llm.transport import Transport
 from tests.bench.paced_server import EVENTS, TICK_S
 from tests.llm.support import endpoint, settings
 
+if TYPE_CHECKING:
+    import aiohttp
+
 __all__ = ["CLIENTS", "Figures", "main"]
 
-IDEAL_S = EVENTS * TICK_S
 BASELINE = "aiohttp"
 INSTALL = "pip install --require-hashes -r requirements/bench.txt"
 
@@ -66,30 +69,40 @@ class Figures(msgspec.Struct, frozen=True):
     kib: float | None
 
 
+async def _to_the_end(parts: AsyncIterator[bytes]) -> None:
+    last = b""
+    async for part in parts:
+        last = part
+    assert last.endswith(b"[DONE]\n\n")
+
+
+@asynccontextmanager
+async def _aiohttp_session() -> AsyncIterator[aiohttp.ClientSession]:
+    import aiohttp
+
+    async with aiohttp.ClientSession(
+        connector=aiohttp.TCPConnector(limit=0),
+        timeout=aiohttp.ClientTimeout(total=None),
+        headers=_HEADERS,
+    ) as session:
+        yield session
+
+
 @asynccontextmanager
 async def _aiohttp(base_url: str) -> AsyncIterator[Ask]:
-    """aiohttp as fast as it goes: bytes counted, nothing decoded."""
-    import aiohttp
+    """aiohttp as fast as it goes: bytes arrive, nothing is decoded."""
 
     async def ask() -> None:
         async with session.post(f"{base_url}/chat/completions", data=_BODY) as response:
-            last = b""
-            async for last in response.content.iter_any():
-                pass
-            assert last.endswith(b"[DONE]\n\n")
+            await _to_the_end(response.content.iter_any())
 
-    connector = aiohttp.TCPConnector(limit=0)
-    clock = aiohttp.ClientTimeout(total=None)
-    async with aiohttp.ClientSession(
-        connector=connector, timeout=clock, headers=_HEADERS
-    ) as session:
+    async with _aiohttp_session() as session:
         yield ask
 
 
 @asynccontextmanager
 async def _aiohttp_decoded(base_url: str) -> AsyncIterator[Ask]:
-    """aiohttp under our own reader: what another transport would leave to be had."""
-    import aiohttp
+    """aiohttp under our own reader: what another transport would leave to be gained."""
 
     async def ask() -> None:
         reader = StreamReader()
@@ -98,11 +111,7 @@ async def _aiohttp_decoded(base_url: str) -> AsyncIterator[Ask]:
                 reader.feed(chunk)
         assert isinstance(reader.close(), Complete)
 
-    connector = aiohttp.TCPConnector(limit=0)
-    clock = aiohttp.ClientTimeout(total=None)
-    async with aiohttp.ClientSession(
-        connector=connector, timeout=clock, headers=_HEADERS
-    ) as session:
+    async with _aiohttp_session() as session:
         yield ask
 
 
@@ -110,10 +119,7 @@ async def _aiohttp_decoded(base_url: str) -> AsyncIterator[Ask]:
 async def _httpx(base_url: str, limits: httpx.Limits) -> AsyncIterator[Ask]:
     async def ask() -> None:
         async with client.stream("POST", f"{base_url}/chat/completions", content=_BODY) as response:
-            last = b""
-            async for last in response.aiter_bytes():
-                pass
-            assert last.endswith(b"[DONE]\n\n")
+            await _to_the_end(response.aiter_bytes())
 
     async with httpx.AsyncClient(
         headers=_HEADERS, timeout=None, limits=limits, trust_env=False
@@ -200,8 +206,11 @@ def _resident_kib() -> float | None:
     return pages * 4.0
 
 
-async def measure(name: str, base_url: str, streams: int, rounds: int) -> Figures:
+async def measure(
+    name: str, base_url: str, streams: int, rounds: int, tick_s: float = TICK_S
+) -> Figures:
     """Measure one client, in this process."""
+    ideal_s = EVENTS * tick_s
     seconds: list[float] = []
     resident: list[float] = []
     before = _resident_kib()
@@ -212,7 +221,7 @@ async def measure(name: str, base_url: str, streams: int, rounds: int) -> Figure
         seconds.append(time.monotonic() - begun)
 
     async def weigh() -> None:
-        await anyio.sleep(IDEAL_S / 2)
+        await anyio.sleep(ideal_s / 2)
         if (now := _resident_kib()) is not None:
             resident.append(now)
 
@@ -225,15 +234,16 @@ async def measure(name: str, base_url: str, streams: int, rounds: int) -> Figure
     async with CLIENTS[name].open(base_url) as ask:
         await one_round(ask)
         seconds.clear()
-        used = time.process_time()
+        used = []
         for _ in range(rounds):
+            begun = time.process_time()
             await one_round(ask)
-        used = time.process_time() - used
+            used.append(time.process_time() - begun)
     return Figures(
         client=name,
         streams=streams,
-        cpu_ms=used * 1000 / (rounds * streams),
-        wall=median(seconds) / IDEAL_S,
+        cpu_ms=median(used) * 1000 / streams,
+        wall=median(seconds) / ideal_s,
         kib=(max(resident) - before) / streams if resident and before is not None else None,
     )
 
@@ -242,7 +252,7 @@ def _run(name: str, streams: int, args: argparse.Namespace) -> Figures:
     """Measure one client, in a process of its own, with a server of its own."""
     here = [sys.executable, "-m"]
     with subprocess.Popen(
-        [*here, "tests.bench.paced_server", str(_PLACES if args.spread else 1)],
+        [*here, "tests.bench.paced_server", "--places", str(_PLACES if args.spread else 1)],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
@@ -285,8 +295,7 @@ def _table(figures: list[Figures]) -> list[str]:
     ]
 
 
-def main() -> None:
-    """Measure the clients that are installed, and print one table."""
+def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="CPU, wall time and memory of chat clients")
     parser.add_argument("--streams", default="64,256,1024", help="requests at once")
     parser.add_argument("--clients", default=",".join(CLIENTS), help="of " + ", ".join(CLIENTS))
@@ -295,7 +304,12 @@ def main() -> None:
     parser.add_argument("--uvloop", action="store_true", help="run the clients on uvloop")
     parser.add_argument("--child", help=argparse.SUPPRESS)
     parser.add_argument("--port", help=argparse.SUPPRESS)
-    args = parser.parse_args()
+    return parser.parse_args(argv)
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    """Measure the clients that are installed, and print one table."""
+    args = _arguments(argv)
     if args.child:
         found = anyio.run(
             measure,
@@ -311,7 +325,7 @@ def main() -> None:
     for name in args.clients.split(","):
         needs = CLIENTS[name].needs
         if needs is not None and importlib.util.find_spec(needs) is None:
-            print(f"{CLIENTS[name].title}: not installed; {INSTALL}", file=sys.stderr)
+            print(f"{CLIENTS[name].title}: {needs} is not installed; {INSTALL}", file=sys.stderr)
         else:
             names.append(name)
     figures = []
@@ -319,7 +333,7 @@ def main() -> None:
         for name in names:
             figures.append(_run(name, streams, args))
             print(*_table(figures[-1:])[1:], file=sys.stderr, flush=True)
-    print(f"{EVENTS} events a request, {TICK_S * 1000:.0f} ms apart; ideal {IDEAL_S:.2f} s")
+    print(f"{EVENTS} events a request, {TICK_S * 1000:.0f} ms apart; ideal {EVENTS * TICK_S:.2f} s")
     print("streams " + ("spread over the tick" if args.spread else "in lockstep"))
     print("\n".join(_table(figures)))
 

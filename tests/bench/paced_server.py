@@ -1,16 +1,16 @@
 """A chat server that costs next to nothing: one loop on plain sockets, one pace for everyone.
 
-An answer gets its next chunk every ``TICK_S``. In lockstep all answers do so at once, which is
-the worst case for a pool of connections: all requests end and begin together. Spread out, each
-has its own place within the tick, which is the worst case for a loop: it wakes for every event.
+An answer gets a chunk a tick. In lockstep all answers do so at once, which is the worst case for
+a pool of connections: all requests end and begin together. Spread out, each has its own place
+within the tick, which is the worst case for a loop: it wakes for every event.
 Serves POST with a Content-Length and keep-alive; anything else is out of its depth.
 
-``python -m tests.bench.paced_server [places in a tick, 1 = lockstep]`` prints its port, and serves
-until its standard input is closed.
+``python -m tests.bench.paced_server`` prints its port, and serves until its input is closed.
 """
 
 from __future__ import annotations
 
+import argparse
 import selectors
 import socket
 import sys
@@ -96,8 +96,9 @@ class _Stream:
 class _House:
     """All connections, and those that are being answered, by their place in the tick."""
 
-    def __init__(self, listener: socket.socket, places: int) -> None:
+    def __init__(self, listener: socket.socket, places: int, tick_s: float) -> None:
         self._listener = listener
+        self._step_s = tick_s / places
         self._selector = selectors.DefaultSelector()
         self._selector.register(listener, selectors.EVENT_READ)
         self._selector.register(sys.stdin.fileno(), selectors.EVENT_READ)
@@ -109,8 +110,8 @@ class _House:
         """Serve until standard input ends."""
         places = len(self._talking)
         begun, turns = time.monotonic(), 1
-        while self._listen(begun + turns * TICK_S / places):
-            while time.monotonic() >= begun + turns * TICK_S / places:
+        while self._listen(begun + turns * self._step_s):
+            while time.monotonic() >= begun + turns * self._step_s:
                 self._speak(self._talking[turns % places])
                 turns += 1
 
@@ -160,10 +161,14 @@ class _House:
 
 def main() -> None:
     """Listen on a free port of the loopback interface, and say which."""
+    parser = argparse.ArgumentParser(description="A paced chat server; ends with its input")
+    parser.add_argument("--places", type=int, default=1, help="in a tick; 1: lockstep")
+    parser.add_argument("--tick-s", type=float, default=TICK_S, help="between two events")
+    args = parser.parse_args()
     listener = socket.create_server(("127.0.0.1", 0), backlog=4096)
     listener.setblocking(False)
     print(listener.getsockname()[1], flush=True)
-    _House(listener, int(sys.argv[1]) if len(sys.argv) > 1 else 1).serve()
+    _House(listener, args.places, args.tick_s).serve()
 
 
 if __name__ == "__main__":

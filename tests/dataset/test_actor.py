@@ -33,6 +33,7 @@ SETTINGS = DataSettings(
     eval_min_per_class=2,
     trainable_min_units=8,
     tree_cache=1,
+    search="bm25",
 )
 DIAG = (
     *(question(v, 1, "Big") for v in range(16)),

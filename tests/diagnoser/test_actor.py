@@ -6,17 +6,14 @@ import msgspec
 import pytest
 
 from actors.diagnoser.actor import TEMPLATES, DiagnoserActor
-from actors.diagnoser.judge import without_answer
 from actors.runtime.errors import ActorCrashed
 from protocol.base import Refused, Request
-from protocol.diagnoser import Diagnosis
+from protocol.diagnoser import CallGrade, Diagnosis
 from protocol.ledger import DiagnosisRow, Record, Recorded, Select, Selected, TraceRow
 from protocol.llm import Chat, ChatAnswer, ChatFailed
-from protocol.settings import DiagnoserSettings
-from tests.diagnoser.make import QUESTION, REQUEST, answer, call, failed, submit, verdict
+from tests.diagnoser.make import REQUEST, RULE, SETTINGS, answer, call, failed, submit, verdict
 from tests.support.fakes import FakeAddress
 
-SETTINGS = DiagnoserSettings(concurrency=2, max_degraded_share=0.5, max_trace_chars=2000)
 ROWS = (
     call(
         1,
@@ -42,7 +39,7 @@ class Room:
 
         self.llm = FakeAddress("llm", judge)
         self.ledger = FakeAddress("ledger", self._ledger)
-        self.actor = DiagnoserActor(SETTINGS, self.llm, self.ledger)
+        self.actor = DiagnoserActor(SETTINGS, self.llm, self.ledger, max_calls=8)
 
     async def _ledger(self, request: Request[object]) -> object:
         if isinstance(request, Select):
@@ -85,6 +82,8 @@ async def test_p0_2_the_judge_reads_the_stored_steps() -> None:
     assert block.startswith('Step 1\nCall: view_node {"node_id": "v1_L1_000"}\nObservation: ')
     assert "A boat, then rain." in block.split("\nTRAJECTORY>>>\n")[0]
     assert block.count("TRAJECTORY>>>") == 1
+    assert "steps: 2, 12% of the allowed calls" in block
+    assert block.endswith("\nCalls to grade: 1\n")
     (row,) = room.recorded
     assert (row.run_key, row.error_type, row.degraded) == (
         "e1/order/s1",
@@ -92,6 +91,29 @@ async def test_p0_2_the_judge_reads_the_stored_steps() -> None:
         False,
     )
     assert row.finding == diagnosis.finding
+
+
+@pytest.mark.anyio
+async def test_everything_that_was_judged_is_recorded() -> None:
+    """Rule, missed nodes and grades are kept for the case packs."""
+    rows = (
+        call(1, "view_node", '{"node_id": "v1_L1_000"}', '["v1_L1_000", "v1_L2_003"]'),
+        submit(2),
+    )
+    said = verdict(
+        calls=[{"step": 1, "kept": "half", "invented": "little"}],
+        missed_nodes=["v1_L2_003"],
+        rule="- look twice",
+        followed="no",
+        cause="lapse",
+    )
+    room = Room(answer(said), rows=rows)
+    diagnosis = await room.diagnose()
+    assert (diagnosis.error_type, diagnosis.rule) == ("search_failure", RULE)
+    (row,) = room.recorded
+    assert (row.cause, row.rule, row.missed_nodes) == ("lapse", RULE, '["v1_L2_003"]')
+    assert msgspec.json.decode(row.grades, type=tuple[CallGrade, ...]) == diagnosis.grades
+    assert diagnosis.grades == (CallGrade(step=1, completeness=0.5, hallucination=0.25),)
 
 
 @pytest.mark.anyio
@@ -121,7 +143,12 @@ async def test_p1_5_a_judge_that_cannot_be_reached_gives_no_cause() -> None:
     [
         pytest.param(answer("It was the skill's fault."), id="prose"),
         pytest.param(answer(verdict(cause="the skill")), id="unknown cause"),
-        pytest.param(answer(verdict(completeness=90)), id="out of range"),
+        pytest.param(
+            answer(verdict(calls=[{"step": 1, "kept": "90", "invented": "nothing"}])),
+            id="unknown amount",
+        ),
+        pytest.param(answer(verdict(cause="lapse")), id="a lapse without a rule"),
+        pytest.param(answer(verdict(calls=[])), id="a call is not graded"),
         pytest.param(answer(verdict(), finish="length"), id="cut off"),
         pytest.param(answer(""), id="empty"),
     ],
@@ -146,53 +173,6 @@ async def test_p1_5_a_failure_on_the_second_try_is_a_failure() -> None:
     """P1-5."""
     diagnosis = await Room(answer("?"), failed()).diagnose()
     assert (diagnosis.cause, diagnosis.degraded) == (None, False)
-
-
-@pytest.mark.anyio
-async def test_nodes_that_were_read_are_not_missed() -> None:
-    said = verdict(missed_nodes=["v1_L1_000"])
-    assert (await Room(answer(said)).diagnose()).error_type == "reasoning_failure"
-    said = verdict(missed_nodes=["v1_L1_000", "v1_L2_003"])
-    assert (await Room(answer(said)).diagnose()).error_type == "search_failure"
-
-
-@pytest.mark.anyio
-async def test_no_tool_call_is_no_search_and_not_a_failed_extraction() -> None:
-    said = answer(verdict(completeness=0, hallucination=1))
-    assert (await Room(said, rows=(submit(1),)).diagnose()).error_type == "no_search"
-
-
-@pytest.mark.anyio
-async def test_several_reasoning_failures_are_ranked() -> None:
-    said = verdict(reasoning_failure=["logic_error", "evidence_misread"])
-    assert (await Room(answer(said)).diagnose()).subtype == "evidence_misread"
-
-
-@pytest.mark.anyio
-async def test_the_finding_does_not_carry_the_answer_on() -> None:
-    said = verdict(finding="The correct answer is B: a boat arrives. It stopped early.")
-    finding = (await Room(answer(said)).diagnose()).finding
-    assert "B" not in finding
-    assert "boat" not in finding
-    assert finding.endswith("It stopped early.")
-
-
-@pytest.mark.parametrize(
-    "finding",
-    [
-        "The agent took an answer before a second look.",
-        "It chose option C without comparing.",
-        "Boats were confused.",
-    ],
-)
-def test_findings_without_the_answer_stay_as_they_are(finding: str) -> None:
-    assert without_answer(finding, QUESTION) == finding
-
-
-def test_the_article_is_not_the_letter_a() -> None:
-    about_a = msgspec.structs.replace(QUESTION, answer="A")
-    assert without_answer("Give the answer a second look.", about_a).endswith("a second look.")
-    assert "A" not in without_answer("It missed option (A).", about_a)
 
 
 @pytest.mark.anyio

@@ -4,7 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from actors.diagnoser.metrics import ToolUse, describe, measure, seen_nodes
+from actors.diagnoser.metrics import (
+    Calibration,
+    ToolUse,
+    calibration_of,
+    describe,
+    gradable,
+    measure,
+    mentioned_nodes,
+    seen_nodes,
+)
 from prompts.trajectory import read_steps
 from tests.diagnoser.make import call, submit
 
@@ -25,16 +34,51 @@ def test_a_whole_trajectory() -> None:
     metrics = measure(STEPS)
     assert (metrics.steps, metrics.tokens) == (7, 105)
     assert metrics.format_compliance == pytest.approx(6 / 7)
+    assert metrics.unreadable == 1
     assert metrics.tools == (
         ToolUse("search_similar", 1),
-        ToolUse("search_subtitles", 1),
+        ToolUse("search_subtitles", 1, empty=1),
         ToolUse("view_node", 3),
     )
     assert (metrics.calls, metrics.grounded_calls) == (5, 4)
     assert metrics.repeat_visits == pytest.approx(1 / 3)
     assert 0.7 < metrics.query_repetition < 1.0
     assert (metrics.levels, metrics.level_jumps) == ("L1>L3>L1", 2)
-    assert (metrics.confidence, metrics.overconfident) == (0.9, True)
+    assert (metrics.confidence, metrics.calibration) == (0.9, "high_conf_wrong")
+
+
+@pytest.mark.parametrize(
+    ("max_calls", "use", "early"), [(None, None, False), (20, 0.25, True), (10, 0.5, False)]
+)
+def test_budget(max_calls: int | None, use: float | None, early: bool) -> None:
+    """Calls that look, over those that are allowed; unknown where another program answered."""
+    metrics = measure(STEPS, max_calls=max_calls)
+    assert metrics.budget_use == (None if use is None else pytest.approx(use))
+    assert metrics.early is early
+
+
+def test_an_answer_without_a_look_is_early_whatever_the_budget() -> None:
+    steps = read_steps([submit(1)])
+    assert measure(steps).early
+    assert measure(steps, max_calls=8).early
+    assert measure(steps, max_calls=8).budget_use == 0.0
+
+
+@pytest.mark.parametrize(
+    ("confidence", "right", "said"),
+    [
+        (None, False, "unstated"),
+        (0.7, False, "high_conf_wrong"),
+        (0.69, False, "calibrated"),
+        (0.7, True, "calibrated"),
+        (0.49, True, "low_conf_right"),
+        (0.5, True, "calibrated"),
+        (0.1, False, "calibrated"),
+    ],
+)
+def test_calibration(confidence: float | None, right: bool, said: Calibration) -> None:
+    """Sure from 0.7 on, unsure below 0.5, each set against the outcome."""
+    assert calibration_of(confidence, right=right) == said
 
 
 def test_trigram_likeness_at_its_ends() -> None:
@@ -45,13 +89,14 @@ def test_trigram_likeness_at_its_ends() -> None:
     assert likeness('{"query": "Red  car"}', '{"query": "red car"}') == 1.0
     assert likeness('{"query": "red car"}', '{"query": "blue sky"}') == 0.0
     assert likeness('{"query": "ab"}', '{"query": "AB"}') == 1.0
-    assert likeness('{"query": ""}', "{}") == 0.0
+    assert likeness('{"query": ""}', '{"query": ""}') == 0.0
+    assert likeness('{"query": "ab"}', "{}") == 0.0
 
 
 def test_nothing_but_an_answer() -> None:
     metrics = measure(read_steps([submit(1, 0.4)]))
     assert (metrics.calls, metrics.grounded_calls, metrics.tools) == (0, 0, ())
-    assert not metrics.overconfident
+    assert metrics.calibration == "calibrated"
     assert "calls: none" in describe(metrics)
 
 
@@ -75,8 +120,57 @@ def test_what_was_read_is_what_was_opened_or_returned_by_a_search() -> None:
     assert seen_nodes(STEPS) == {"v1_L2_004", "v1_L1_000", "v1_L3_007"}
 
 
+def test_pictures_that_were_observed_were_seen_but_have_no_text_to_grade_by() -> None:
+    """Whatever tool shows a node, its node was visited; a picture is no ground truth in words."""
+    (step,) = read_steps([call(1, "observe_frame", "{}", '["v1_L3_001", "v1_L3_002"]')])
+    assert seen_nodes([step]) == {"v1_L3_001", "v1_L3_002"}
+    assert not gradable(step)
+
+
+def test_a_view_that_was_refused_opened_nothing() -> None:
+    """It neither counts as a visit nor makes the node exist."""
+    steps = read_steps(
+        [
+            call(1, "view_node", '{"node_id": "v1_L9_999"}', observation="No node v1_L9_999."),
+            call(2, "view_node", '{"node_id": "v1_L9_999"}', observation="No node v1_L9_999."),
+        ]
+    )
+    metrics = measure(steps)
+    assert seen_nodes(steps) == frozenset()
+    assert mentioned_nodes(steps) == frozenset()
+    assert (metrics.calls, metrics.grounded_calls, metrics.levels) == (2, 0, "")
+    assert metrics.repeat_visits == 0.0
+    assert "view_node x2 (2 showed nothing)" in describe(metrics)
+
+
+def test_mentioned_nodes_stand_in_lists_texts_and_thoughts() -> None:
+    rows = [
+        call(1, "view_node", '{"node_id": "v1_L1_000"}', '["v1_L1_000", "-x_L2_001"]'),
+        call(2, None, raw="?", observation="The top level is: v1_L1_000, v1_L1_001."),
+        call(3, "submit_answer", thought="I saw v1_L3_004."),
+    ]
+    named = mentioned_nodes(read_steps(rows))
+    assert named == {"v1_L1_000", "-x_L2_001", "v1_L1_001", "v1_L3_004"}
+
+
 def test_the_description_names_every_metric() -> None:
-    text = describe(measure(STEPS))
+    text = describe(measure(STEPS, max_calls=10))
+    assert "steps: 7, 50% of the allowed calls, tokens: 105" in text
+    assert "readable replies: 86%" in text
     assert "view_node x3" in text
     assert "L1>L3>L1" in text
     assert "0.90 (sure and wrong)" in text
+    assert "(unsure and right)" in describe(measure(read_steps([submit(1, 0.2)]), right=True))
+
+
+@pytest.mark.parametrize(("sent", "read"), [("0.9", 0.9), ('"0.9"', 0.9), ("7", 1.0), ("-1", 0.0)])
+def test_confidence_is_read_as_the_rollout_reads_it(sent: str, read: float) -> None:
+    """A number in quotes is one; what lies outside is clamped."""
+    rows = [call(1, "submit_answer", f'{{"answer": "C", "confidence": {sent}}}')]
+    assert measure(read_steps(rows)).confidence == read
+
+
+@pytest.mark.parametrize("sent", ['"sure"', "true", "null", "[]", '"nan"', '""'])
+def test_confidence_that_is_no_number_was_not_stated(sent: str) -> None:
+    rows = [call(1, "submit_answer", f'{{"answer": "C", "confidence": {sent}}}')]
+    assert measure(read_steps(rows)).confidence is None

@@ -255,10 +255,20 @@ async def test_a_candidate_differs_from_the_current_text() -> None:
 @pytest.mark.anyio
 async def test_leaking_notes_are_refused_by_name() -> None:
     notes = ["Two gulls fight over bread.", "Read all of it."]
-    result = await run(Editor.scripted(answer(reply([], notes))))
+    editor = Editor.scripted(answer(reply([], notes)))
+    result = await run(editor, lapses=(case("q-8-1", "lapse"),))
     assert isinstance(result.reply, Proposal)
     assert result.reply.notes == ("Read all of it.",)
     assert [note.why for note in result.refused_notes] == ["it quotes an option of q-7-1"]
+
+
+@pytest.mark.anyio
+async def test_a_note_without_a_lapse_is_refused() -> None:
+    """A real editor wrote a complaint about the agent into the appendix, of defects alone."""
+    result = await run(Editor.scripted(answer(reply([], ["The skill cannot see the video."]))))
+    assert isinstance(result.reply, NoProposal)
+    assert result.reply.reason == "none_applied"
+    assert [note.why for note in result.refused_notes] == ["no lapse stands behind it"]
 
 
 @pytest.mark.anyio

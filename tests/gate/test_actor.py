@@ -338,3 +338,26 @@ async def test_audit_is_refused_at_start() -> None:
     audit = msgspec.structs.replace(SETTINGS, profile="audit")
     with pytest.raises(ValueError, match="audit is not available yet"):
         House(lambda question_id, nth: True, settings=audit)
+
+
+async def test_both_arms_get_the_same_other_skills() -> None:
+    """Where the agent chooses its skill, the arms may differ in the candidate alone."""
+    house = House(lambda question_id, nth: True)
+    beside = Skill(task_type="Temporal Reasoning", text="of another class")
+    await house.gate.test(
+        Trial(
+            scope=Scope(epoch=2, step=3, task_type=CLASS),
+            run_key=KEY,
+            current=CURRENT,
+            candidate=CANDIDATE,
+            prompts=PROMPTS,
+            units=make_units(12, 1),
+            in_sample=False,
+            others=(beside,),
+        )
+    )
+    (asked,) = house.baseline.requests
+    assert isinstance(asked, GetSnapshot)
+    assert asked.others == (beside,)
+    rolled = [request for request in house.rollout.requests if isinstance(request, Rollout)]
+    assert {(request.skill, request.others) for request in rolled} == {(CANDIDATE, (beside,))}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+import threading
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -10,6 +11,7 @@ from pathlib import Path
 import anyio
 import pytest
 
+from actors.ledger import schema
 from actors.ledger.commit import GroupCommit
 from actors.ledger.reader import open_reader
 from actors.ledger.sqlite import Database, Operation
@@ -143,3 +145,24 @@ async def test_a_path_with_url_characters_is_the_same_file(tmp_path: Path, folde
         assert await database.select(Select(table="epochs")) == (epoch(1),)
     with open_reader(tmp_path / folder / "run.db") as reader:
         assert reader.rows(EpochRow) == [epoch(1)]
+
+
+async def test_a_cancelled_opening_leaves_no_thread(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A stop while the actors start: the connections' threads are no daemons and would stay."""
+    before = set(threading.enumerate())
+    statements = schema.ddl()
+    with anyio.CancelScope() as scope:
+
+        def cancelling() -> list[str]:  # asked for between the connection and its first statement
+            scope.cancel()
+            return statements
+
+        monkeypatch.setattr(schema, "ddl", cancelling)
+        database = await Database.open(tmp_path / "run.db")
+        await database.close()
+    left = [thread for thread in threading.enumerate() if thread not in before]
+    for thread in left:
+        thread.join(timeout=10)
+    assert not any(thread.is_alive() for thread in left)

@@ -234,34 +234,6 @@ async def test_an_answer_after_a_failed_write(monkeypatch: pytest.MonkeyPatch) -
         assert client.transport.connections == 0
 
 
-async def test_a_server_that_never_pauses_starves_nobody() -> None:
-    """Others have their turn while a body comes as fast as it can be read."""
-    part = b"10000\r\n" + b"x" * 65536 + b"\r\n"
-    stop = anyio.Event()
-
-    async def handler(connection: Connection) -> None:
-        await connection.request()
-        await connection.send(CHUNKED)
-        while not stop.is_set():
-            await connection.send(part)
-        await connection.send(b"0\r\n\r\n")
-
-    async with serving(handler) as server, opened(server) as client:
-        read = 0
-
-        async def stopper() -> None:
-            while read < 2_000_000:
-                await anyio.lowlevel.checkpoint()
-            stop.set()
-
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(stopper)
-            async with client.http.stream("POST", client.url, content=b"{}") as response:
-                async for chunk in response.aiter_raw():
-                    read += len(chunk)
-        assert read >= 2_000_000
-
-
 def _addresses(*ports: int) -> Callable[..., object]:
     async def found(*_: object, **__: object) -> list[tuple[object, ...]]:
         return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", ("127.0.0.1", port)) for port in ports]

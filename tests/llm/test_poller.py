@@ -120,6 +120,7 @@ async def test_whoever_leaves_is_replaced(shared: bool, how: str, leaver: int) -
                 gone.far.close()
             else:
                 poller.leave(gone.place)
+                gone.far.send(b"too late")
             for line in made:
                 if line is not gone:
                     line.far.send(b"x")

@@ -23,7 +23,7 @@ def test_the_idle_clock_is_kept(gaps: list[float]) -> None:
         silence = anyio.CancelScope()
         with pytest.MonkeyPatch.context() as patched:
             patched.setattr(anyio, "current_time", lambda: now)
-            progress = _Progress(silence, 5.0, 99.0)
+            progress = _Progress(silence, 99.0, float("inf"), 5.0)
             for gap in gaps:
                 now += gap
                 progress.heard()

@@ -9,7 +9,7 @@ import pytest
 
 from actors.llm.endpoints import ResolvedEndpoint, resolve_endpoints
 from actors.llm.request import KEY_VERSION, PlannedCall, Unencodable, plan_call
-from protocol.llm import Chat, ChatMessage, ImagePart, TextPart
+from protocol.llm import Chat, ChatMessage, ImagePart, TextPart, ToolCall, ToolSpec
 from protocol.settings import RoleSettings
 from tests.llm.support import asked, endpoint, settings
 
@@ -179,9 +179,50 @@ def test_images() -> None:
     ]
 
 
+def test_native_tools_go_over_the_wire_and_into_the_key() -> None:
+    """The calls of an assistant, a tool's answer, and the tools themselves (clients.md A2.11)."""
+    tool = ToolSpec(name="look", description="Looks.", parameters=SCHEMA)
+    turns = (
+        ChatMessage(
+            role="assistant",
+            content="",
+            tool_calls=(ToolCall(call_id="c1", name="look", arguments='{"n":1}'),),
+        ),
+        ChatMessage(role="tool", content="A red car.", call_id="c1"),
+    )
+    chat = Chat(role="search", messages=turns, cache_salt="s", tools=(tool,))
+    body = sent(chat)
+    assert body["messages"] == [
+        {
+            "role": "assistant",
+            "content": "",
+            "tool_calls": [
+                {
+                    "type": "function",
+                    "id": "c1",
+                    "function": {"name": "look", "arguments": '{"n":1}'},
+                }
+            ],
+        },
+        {"role": "tool", "content": "A red car.", "tool_call_id": "c1"},
+    ]
+    assert body["tools"] == [
+        {
+            "type": "function",
+            "function": {
+                "name": "look",
+                "description": "Looks.",
+                "parameters": {"type": "object"},
+            },
+        }
+    ]
+    assert key(chat) != key(msgspec.structs.replace(chat, tools=()))
+    assert "tools" not in sent(asked())
+
+
 def test_what_cannot_be_sent() -> None:
     """A lone surrogate, and a schema that is no JSON."""
     with pytest.raises(Unencodable):
         plan(asked("\ud83d"))
-    with pytest.raises(ValueError, match="json_schema"):
+    with pytest.raises(ValueError, match="JSON schema of a search chat"):
         plan(asked(json_schema="{"))

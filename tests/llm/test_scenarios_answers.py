@@ -13,6 +13,7 @@ import httpx
 import pytest
 
 from actors.llm import transport
+from actors.llm.http1 import Http1Transport
 from protocol.llm import ChatAnswer, ChatFailed
 from tests.llm.server import SSE_HEAD, Connection, answer, chunked, serving, sse
 from tests.llm.support import House, Script, asked, endpoint, settings, slow, status
@@ -20,24 +21,22 @@ from tests.llm.support import House, Script, asked, endpoint, settings, slow, st
 pytestmark = pytest.mark.anyio
 
 
-async def test_S13_a_bug_in_a_hook_surfaces_at_once() -> None:
+async def test_S13_a_bug_below_surfaces_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """S13: an exception that is none of HTTP's is not a failure of the server."""
     raised = 0
 
-    async def hook(_: httpx.Request) -> None:
+    async def buggy(self: Http1Transport, request: httpx.Request) -> httpx.Response:
         nonlocal raised
         raised += 1
         raise RuntimeError("a bug")
 
     script = Script(answer("Hello"))
     async with serving(script) as server, House.open(settings(endpoint(server.base_url))) as house:
-        assert house.actor._opened is not None
-        client = house.actor._opened[0]._client
-        client.event_hooks = {"request": [hook], "response": []}
-        with pytest.raises(RuntimeError, match="a bug"):
-            await house.actor.chat(asked())
+        with monkeypatch.context() as patched:
+            patched.setattr(Http1Transport, "handle_async_request", buggy)
+            with pytest.raises(RuntimeError, match="a bug"):
+                await house.actor.chat(asked())
         assert (raised, len(script.bodies), house.pool.in_flight("one")) == (1, 0, 0)
-        client.event_hooks = {"request": [], "response": []}
         assert isinstance(await house.actor.chat(asked()), ChatAnswer)
 
 

@@ -65,7 +65,7 @@ async def test_a_cancelled_call_leaves_no_connection() -> None:
 
 
 async def test_cancellations_do_not_poison_the_pool() -> None:
-    """S1: after many calls cancelled at any moment, every slot still serves."""
+    """S1: after many calls cancelled at any moment, the client still serves."""
 
     async def slow(connection: Connection) -> None:
         while await connection.request() is not None:
@@ -123,7 +123,7 @@ async def test_the_clocks() -> None:
 
     async def failed(wanted: LlmSettings) -> Failure:
         transport = Transport(wanted)
-        (target,) = resolve_endpoints(wanted.endpoints, {})
+        (target,) = resolve_endpoints(wanted.endpoints, {}, 1)
         try:
             exchange = await transport.exchange(target, b"{}", 9.0)
         finally:
@@ -152,7 +152,7 @@ async def test_an_address_that_cannot_be_is_fatal() -> None:
     for base_url, kind in (("ftp://x/v1", "bad_request"), ("http://127.0.0.1:9/v1", "transport")):
         wanted = settings(endpoint(base_url))
         transport = Transport(wanted)
-        (target,) = resolve_endpoints(wanted.endpoints, {})
+        (target,) = resolve_endpoints(wanted.endpoints, {}, 1)
         result = (await transport.exchange(target, b"{}", 9.0)).result
         assert isinstance(result, Failure)
         assert result.kind == kind

@@ -16,8 +16,9 @@ from protocol.llm import Chat, ChatAnswer, Usage
 pytestmark = pytest.mark.anyio
 
 JUDGED = (
-    '{"completeness": 0.4, "hallucination": 0.0, "missed_nodes": [], "evidence_sufficient": true,'
-    ' "reasoning_failure": null, "cause": "lapse", "finding": "It stopped at the first hit."}'
+    '{"calls": [], "missed_nodes": [], "evidence_sufficient": true, "reasoning_failure": null,'
+    ' "rule": "Look twice.", "followed": "no", "cause": "lapse",'
+    ' "finding": "It stopped at the first hit."}'
 )
 
 
@@ -74,3 +75,25 @@ def test_an_illustration_holds_sentences_only(name: str) -> None:
     assert texts
     assert all(" " in text for text in texts)
     assert not texts & {"defect", "evidence_ignored", "insert_after"}
+
+
+async def test_a_reply_that_cannot_be_is_asked_again_with_the_problem() -> None:
+    """The right form is not enough: what a check says goes back to the model, once."""
+
+    def check(reply: JudgeReply) -> str | None:
+        return "there is no such rule" if reply.rule == "Look twice." else None
+
+    model = Model([JUDGED, JUDGED.replace("Look twice.", "none")])
+    outcome = await ask_for(
+        model, "judge", "Judge.", JudgeReply, Scope(), illustration=frozenset(), check=check
+    )
+    assert isinstance(outcome, Understood)
+    assert (outcome.value.rule, outcome.calls, outcome.parse_failures) == ("none", 2, 1)
+    assert "could not be read: there is no such rule." in str(model.asked[1].messages[-1].content)
+
+    model = Model([JUDGED] * 2)
+    outcome = await ask_for(
+        model, "judge", "Judge.", JudgeReply, Scope(), illustration=frozenset(), check=check
+    )
+    assert isinstance(outcome, NotUnderstood)
+    assert (outcome.problem, outcome.parse_failures) == ("there is no such rule", 2)

@@ -10,7 +10,8 @@ import pytest
 
 import actors.diagnoser.actor
 import actors.evolver.actor
-from actors.diagnoser.judge import JudgeReply
+import actors.rollout.actor
+from actors.diagnoser.judge import Amount, Followed, GradedCall, JudgeReply
 from actors.diagnoser.waterfall import ReasoningFailure
 from actors.evolver.prompt import EditorReply, ProposedEdit
 from prompts.reply import Decoded, Unreadable, decode_reply
@@ -18,7 +19,11 @@ from prompts.templates import PROMPTS_DIR, Template, load_templates
 from protocol.diagnoser import Cause
 from protocol.evolver import Op
 
-CONSUMED = (*actors.evolver.actor.TEMPLATES, *actors.diagnoser.actor.TEMPLATES)
+CONSUMED = (
+    *actors.evolver.actor.TEMPLATES,
+    *actors.diagnoser.actor.TEMPLATES,
+    *actors.rollout.actor.TEMPLATES,
+)
 REPLIES: dict[str, type[EditorReply] | type[JudgeReply]] = {
     "evolve_skill": EditorReply,
     "diagnose_answer": JudgeReply,
@@ -62,7 +67,8 @@ def test_p0_1_the_stated_reply_format_is_what_the_parser_reads(name: str) -> Non
     assert isinstance(decode_reply(f"Sure:\n```json\n{example}\n```\n", wanted), Decoded)
     for field in wanted.__struct_fields__:
         assert f'"{field}"' in example
-    for field in ProposedEdit.__struct_fields__ if wanted is EditorReply else ():
+    nested = {"evolve_skill": ProposedEdit, "diagnose_answer": GradedCall}[name]
+    for field in nested.__struct_fields__:
         assert f'"{field}"' in example
 
 
@@ -105,11 +111,47 @@ def test_p0_1_every_verdict_of_the_judge_is_explained_and_read(word: str) -> Non
     assert isinstance(decode_reply(wrong, JudgeReply), Unreadable)
 
 
-@pytest.mark.parametrize("value", ["1.2", "-0.1", "NaN", "true", '"0.5"', "null"])
-def test_p0_1_shares_are_numbers_from_0_to_1(value: str) -> None:
+@pytest.mark.parametrize("field", ["kept", "invented"])
+@pytest.mark.parametrize("word", get_args(Amount))
+def test_p0_1_every_amount_is_explained_and_read(field: str, word: str) -> None:
+    """P0-1: amounts are words of a closed list; numbers and other words are none of them."""
+    (explained,) = [
+        line for line in text_of("diagnose_answer").splitlines() if f"- `{field}`:" in line
+    ]
+    assert f'"{word}"' in explained
+    said = re.sub(rf'"{field}": "\w+"', f'"{field}": "{word}"', example_of("diagnose_answer"))
+    assert isinstance(decode_reply(said, JudgeReply), Decoded)
+    for wrong in (f'"{word}s"', "0.5", "null", "true"):
+        other = said.replace(f'"{field}": "{word}"', f'"{field}": {wrong}')
+        assert isinstance(decode_reply(other, JudgeReply), Unreadable)
+
+
+@pytest.mark.parametrize("word", get_args(Followed))
+def test_p0_1_every_answer_about_the_rule_is_explained_and_read(word: str) -> None:
     """P0-1."""
-    said = example_of("diagnose_answer").replace('"completeness": 0.8', f'"completeness": {value}')
-    assert isinstance(decode_reply(said, JudgeReply), Unreadable)
+    (explained,) = [
+        line for line in text_of("diagnose_answer").splitlines() if ". `followed`:" in line
+    ]
+    assert f'"{word}"' in explained
+    said = example_of("diagnose_answer").replace('"followed": "no"', f'"followed": "{word}"')
+    assert isinstance(decode_reply(said, JudgeReply), Decoded)
+    other = said.replace(f'"followed": "{word}"', '"followed": "maybe"')
+    assert isinstance(decode_reply(other, JudgeReply), Unreadable)
+
+
+def test_the_judge_is_told_the_fields_in_the_order_of_its_reply() -> None:
+    """The instructions number them as the schema has them: the rule before the cause."""
+    numbered = re.findall(r"^\d\. `(\w+)`", text_of("diagnose_answer"), re.MULTILINE)
+    assert numbered == list(JudgeReply.__struct_fields__)
+    named = re.findall(r'"(\w+)":', re.sub(r"\[\{.*?\}\]", "[]", example_of("diagnose_answer")))
+    assert named == numbered
+
+
+def test_the_judge_is_told_what_is_no_reason() -> None:
+    """A small model complained that the agent "did not see the video": that is how it works."""
+    text = text_of("diagnose_answer")
+    assert "reads notes instead of seeing the video is how it is meant to work" in text
+    assert "It is never the reason" in text
 
 
 def test_block_headings_stand_once() -> None:
@@ -118,7 +160,10 @@ def test_block_headings_stand_once() -> None:
         ("evolve_skill", ["Skill:", "Edit budget:", "Cases:", "Rejected before:", "<<<SKILL"]),
         (
             "diagnose_answer",
-            ["Correct answer:", "Agent's answer:", "Skill:", "Trajectory:", "<<<TRAJECTORY"],
+            [
+                *("Correct answer:", "Agent's answer:", "Skill:", "Trajectory:"),
+                *("<<<TRAJECTORY", "Calls to grade:"),
+            ],
         ),
     ):
         lines = text_of(name).splitlines()

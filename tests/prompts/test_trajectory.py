@@ -36,7 +36,7 @@ ROW = TraceRow(
 )
 
 
-def row(step: int, **changes: str | None) -> TraceRow:
+def row(step: int, **changes: str | int | None) -> TraceRow:
     return msgspec.structs.replace(ROW, step=step, **changes)
 
 
@@ -46,6 +46,9 @@ def test_p0_2_rows_become_steps_in_order() -> None:
     assert (first.index, first.thought, second.index) == (1, "Begin.", 2)
     assert second.node_ids == ("v_L1_000", "v_L2_001")
     assert (second.observation, second.raw, second.prompt_tokens) == ("A card.", "{}", 3)
+    marked = row(1, notice="Step 3 of 8.", flags='["repeated", "forced"]', dropped=2)
+    (third,) = read_steps([marked])
+    assert (third.notice, third.flags, third.dropped) == ("Step 3 of 8.", ("repeated", "forced"), 2)
 
 
 def test_p0_2_no_rows_are_an_error() -> None:
@@ -69,6 +72,15 @@ def test_a_rendered_trajectory() -> None:
     assert render_steps(steps, 1000) == (
         'Step 1\nThought: Look.\nCall: view_node {"node_id": "v_L1_000"}\nObservation: A card.\n'
         "Step 2\nUnreadable reply: Well > > >\nObservation: Your reply could not be read"
+    )
+
+
+def test_what_was_odd_about_a_step_is_said() -> None:
+    """Evidence that the agent could no longer see is not evidence that it ignored."""
+    (step,) = read_steps([row(4, flags='["refused", "repeated"]', dropped=1)])
+    assert render_steps([step], 1000).splitlines()[3] == (
+        "Remarks: the tool refused; the same call as before; "
+        "1 earlier observations had been taken out of its sight"
     )
 
 

@@ -43,7 +43,13 @@ def _value(hint: object, depth: int) -> object:
         return tuple(_value(part, depth) for part in inner)
     if isinstance(hint, type) and issubclass(hint, Message):
         return sample(hint, depth + 1)
-    scalars: dict[object, object] = {str: "näme\n", int: 7, float: 0.25, bool: True}
+    scalars: dict[object, object] = {
+        str: "näme\n",
+        int: 7,
+        float: 0.25,
+        bool: True,
+        bytes: b"\x00\xff",
+    }
     return scalars[hint]
 
 

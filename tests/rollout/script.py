@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
+from typing import Literal
 
-from actors.rollout.loop import Lost
+import msgspec
+
+from actors.rollout.dialect import Request
+from actors.rollout.outcome import Described, Lost
 from protocol.dataset import Question
 from protocol.documents import Document, Prompts, Skill
-from protocol.llm import ChatAnswer, ChatMessage, Finish, Usage
+from protocol.llm import ChatAnswer, ChatMessage, Finish, ToolCall, Usage
 from protocol.rollout import Rollout
 from protocol.settings import AgentSettings
-from protocol.video import ToolRefused, TreeText
+from protocol.video import Frames, Picture, ToolRefused, TreeText
 
 __all__ = [
     "PROMPTS",
@@ -20,6 +24,7 @@ __all__ = [
     "ScriptedChat",
     "ScriptedTools",
     "call",
+    "native",
     "reply",
     "request",
     "settings",
@@ -52,16 +57,21 @@ PROMPTS = Prompts(
 )
 
 
-def settings(
-    max_steps: int = 4, max_parse_failures: int = 3, time_budget_s: float = 100.0
-) -> AgentSettings:
-    return AgentSettings(
+def settings(**changes: object) -> AgentSettings:
+    """The agent of the tests, with what differs."""
+    agent = AgentSettings(
         concurrency=4,
-        max_steps=max_steps,
-        max_parse_failures=max_parse_failures,
+        max_steps=4,
+        max_parse_failures=3,
         search_k=5,
-        time_budget_s=time_budget_s,
+        time_budget_s=100.0,
+        token_budget=None,
+        max_prompt_tokens=30_000,
+        tool_calls="json",
+        skill_routing="oracle",
+        vision="none",
     )
+    return msgspec.structs.replace(agent, **changes)
 
 
 def request() -> Rollout:
@@ -82,15 +92,31 @@ def submit(answer: object, **more: object) -> str:
     return call("submit_answer", {"answer": answer, "confidence": 0.8, **more})
 
 
-def reply(text: str, finish: Finish = "stop", seconds: float = 0.0) -> ChatAnswer:
+def reply(
+    text: str,
+    finish: Finish = "stop",
+    seconds: float = 0.0,
+    *,
+    calls: tuple[ToolCall, ...] = (),
+    reasoning: str = "",
+    prompt_tokens: int = 100,
+) -> ChatAnswer:
     return ChatAnswer(
         text=text,
         finish=finish,
-        usage=Usage(prompt_tokens=100, completion_tokens=10),
+        usage=Usage(prompt_tokens=prompt_tokens, completion_tokens=10),
         endpoint="scripted",
         cached=False,
         seconds=seconds,
+        tool_calls=calls,
+        reasoning=reasoning,
     )
+
+
+def native(tool: str, args: object, thought: str = "thinking", call_id: str = "c1") -> ChatAnswer:
+    """A reply that calls a tool natively."""
+    made = ToolCall(call_id=call_id, name=tool, arguments=json.dumps(args))
+    return reply(thought, "tool_calls", calls=(made,))
 
 
 class ScriptedChat:
@@ -102,11 +128,15 @@ class ScriptedChat:
         takes_s: float = 0,
     ) -> None:
         self.asked: list[tuple[ChatMessage, ...]] = []
+        self.requests: list[Request] = []
         self._script: Iterator[str | ChatAnswer | Lost] = iter(script)
         self._takes_s = takes_s
 
-    async def __call__(self, messages: tuple[ChatMessage, ...]) -> ChatAnswer | Lost:
+    async def __call__(
+        self, messages: tuple[ChatMessage, ...], request: Request
+    ) -> ChatAnswer | Lost:
         self.asked.append(messages)
+        self.requests.append(request)
         item = next(self._script)
         return reply(item, seconds=self._takes_s) if isinstance(item, str) else item
 
@@ -119,12 +149,21 @@ class ScriptedChat:
 
 
 class ScriptedTools:
-    """A tree of one node."""
+    """A tree of one node. pictures: how it shows them. long: characters of a search's result."""
 
-    def __init__(self, lost: Lost | None = None, overview_lost: Lost | None = None) -> None:
+    def __init__(
+        self,
+        lost: Lost | None = None,
+        overview_lost: Lost | None = None,
+        *,
+        pictures: Literal["none", "shown", "described"] = "none",
+        long: int = 0,
+    ) -> None:
         self.calls: list[tuple[object, ...]] = []
         self._lost = lost
         self._overview_lost = overview_lost
+        self._pictures = pictures
+        self._long = long
 
     async def overview(self) -> TreeText | Lost:
         return self._overview_lost or TreeText(text="- -v1_L1_000 | L1", node_ids=("-v1_L1_000",))
@@ -137,10 +176,30 @@ class ScriptedTools:
 
     async def search(self, query: str, k: int) -> TreeText | ToolRefused | Lost:
         self.calls.append(("search", query, k))
-        return self._lost or TreeText(text=f"hits for {query}", node_ids=("-v1_L1_000",))
+        text = f"hits for {query}" + "." * self._long
+        return self._lost or TreeText(text=text, node_ids=("-v1_L1_000",))
 
     async def subtitles(
         self, query: str, start_s: float | None, end_s: float | None
     ) -> TreeText | ToolRefused | Lost:
         self.calls.append(("subtitles", query, start_s, end_s))
         return self._lost or TreeText(text="subtitles", node_ids=())
+
+    async def observe(
+        self, node_ids: tuple[str, ...], question: str
+    ) -> Frames | Described | ToolRefused | Lost:
+        self.calls.append(("observe", node_ids, question))
+        if self._lost is not None or self._pictures == "none":
+            return self._lost or ToolRefused(text="This video has no pictures.")
+        if self._pictures == "described":
+            return Described(
+                text="A car, red.",
+                node_ids=node_ids,
+                usage=Usage(prompt_tokens=1000, completion_tokens=50),
+                seconds=30.0,
+            )
+        shown = tuple(
+            Picture(node_id=node_id, start_s=float(at), url=f"data:image/jpeg;base64,{at}")
+            for at, node_id in enumerate(node_ids)
+        )
+        return Frames(text=f"{len(shown)} key frames", node_ids=node_ids, pictures=shown)

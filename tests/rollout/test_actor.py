@@ -10,6 +10,8 @@ import pytest
 
 from actors.rollout.actor import RolloutActor
 from actors.runtime.errors import ActorCrashed, ActorDead, AskFailed
+from actors.transcript import render_messages, render_transcript
+from prompts.trajectory import read_steps
 from protocol.base import Request
 from protocol.ledger import OutcomeRow, Record, Recorded, TraceRow
 from protocol.llm import Chat, ChatAnswer, ChatFailed
@@ -200,19 +202,47 @@ async def test_a_bug_is_not_dressed_up_as_missing() -> None:
     assert house.rows == []
 
 
+async def test_what_went_oddly_is_counted_in_the_outcome() -> None:
+    """Wrong and refused calls, repeated ones, unreadable replies, and what forced the answer."""
+    script = [LOOK, LOOK, "hm", call("fly", {}), call("search_similar", {"query": 1}), submit("B")]
+    house = House(script)
+    answered = await house.run()
+    assert isinstance(answered, Answered)
+    assert answered.forced_by == "steps"
+    row = house.outcome
+    assert (row.bad_calls, row.repeated, row.unreadable, row.dropped) == (2, 1, 1, 0)
+    assert (row.outcome, row.stop, row.forced_by) == ("right", "submitted", "steps")
+    flags = [trace.flags for trace in house.rows[0] if isinstance(trace, TraceRow)]
+    assert flags == ["[]", '["repeated"]', "[]", '["bad_call"]', '["bad_call"]', '["forced"]']
+
+
+async def test_a_prompt_that_was_too_long_is_asked_again_shorter() -> None:
+    """Through the client's own word for it; the steps say what was left out."""
+    tree = TreeText(text="A red car. " * 300, node_ids=("-v1_L1_000",))
+    too_long = ChatFailed(kind="context", fatal=True, detail="HTTP 400: maximum context length")
+    house = House([LOOK, too_long, submit("B")], tree=tree)
+    answered = await house.run()
+    assert isinstance(answered, Answered)
+    assert answered.right
+    assert house.outcome.dropped == 1
+    last = house.llm.requests[-1]
+    assert isinstance(last, Chat)
+    assert "left out here to save room" in str(last.messages[-1].content)
+
+
 async def test_a_whole_rollout_as_a_readable_transcript() -> None:
     house = House([LOOK, call("search_similar", {"query": "red car"}), "hm", submit("B)")])
     assert isinstance(await house.run(), Answered)
     last = house.llm.requests[-1]
     assert isinstance(last, Chat)
-    parts = ["# One rollout\n"]
-    parts += [f"## {turn.role}\n\n~~~\n{turn.content}\n~~~\n" for turn in last.messages]
     traces = [row for row in house.rows[0] if isinstance(row, TraceRow)]
-    parts.append(f"## assistant\n\n~~~\n{traces[-1].raw}\n~~~\n")
-    parts.append(f"## outcome\n\n~~~\n{house.outcome}\n~~~\n")
+    story = render_transcript(QUESTION, house.outcome, read_steps(traces))
     folder = Path(__file__).parents[1] / "outputs"
     folder.mkdir(exist_ok=True)
-    (folder / "rollout.md").write_text("\n".join(parts), encoding="utf-8")
+    (folder / "rollout.md").write_text(
+        f"{story}\n---\n\n# The last request\n\n{render_messages(last.messages)}\n",
+        encoding="utf-8",
+    )
     assert "SECRET" not in "".join(str(message.content) for message in last.messages)
     assert [trace.tool for trace in traces] == [
         "view_node",

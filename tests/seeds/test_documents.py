@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections import Counter
 
 import pytest
 
+from actors.rollout.tools import TOOLS, tool_specs
 from protocol.keys import slug
+from protocol.llm import ToolSpec
 from tests.seeds.committed import documents, questions, skills
 
 _SKILLS = {path: text for path, text in documents().items() if path.startswith("skills/")}
 _FRONT = re.compile(r"---\nname: (\S+)\ndescription: (\S.*)\ntask_type: (\S.*)\n---\n(.*)", re.S)
+_TOOL_HEADINGS = ["## Input", "## Output", "## Advice"]
 _HEADINGS = ["## When to use", "## Steps", "## Checks", "## Pitfalls"]
 
 
@@ -22,14 +26,30 @@ def test_there_is_a_skill_for_every_class_and_a_default() -> None:
 
 
 def test_there_is_a_system_prompt_and_one_per_tool() -> None:
-    """The tools of the agent's contract."""
-    tools = ("search_similar", "search_subtitles", "submit_answer", "view_node")
-    expected = {"prompts/v1/system.md", *(f"prompts/v1/tools/{tool}.md" for tool in tools)}
+    """The tools of the agent's contract, those too that are off by default."""
+    expected = {"prompts/v1/system.md", *(f"prompts/v1/tools/{tool}.md" for tool in TOOLS)}
     assert set(documents()) - set(_SKILLS) == expected
-    for tool in tools:
-        text = documents()[f"prompts/v1/tools/{tool}.md"]
-        assert text.startswith(f"# Tool: {tool}\n")
-        assert f'{{"tool": "{tool}", "args": ' in text
+
+
+@pytest.mark.parametrize("spec", tool_specs(TOOLS, "ABCD"), ids=TOOLS)
+def test_a_tool_prompt_names_every_argument(spec: ToolSpec) -> None:
+    """And no other: what is not read would be sent for nothing."""
+    text = documents()[f"prompts/v1/tools/{spec.name}.md"]
+    assert text.startswith(f"# Tool: {spec.name}\n")
+    assert [line for line in text.splitlines() if line.startswith("## ")] == _TOOL_HEADINGS
+    arguments = set(json.loads(spec.parameters)["properties"])
+    inputs = text.partition("## Input\n")[2].partition("Arguments: ")[0]
+    assert set(re.findall(r"`(\w+)`", inputs)) == arguments
+    assert set(re.findall(r'"(\w+)": ', text)) == arguments
+
+
+@pytest.mark.parametrize("path", sorted(documents()))
+def test_no_document_holds_what_could_be_copied_into_an_answer(path: str) -> None:
+    """Seen with a small model: the example's node id and words came back as evidence."""
+    text = documents()[path]
+    assert re.findall(r"_L[123]_\d", text) == []
+    assert re.findall(r'"answer": *"[A-H]"', text) == []
+    assert re.findall(r'"(?:query|node_id|evidence|thought)": *"(?!\.\.\.)', text) == []
 
 
 @pytest.mark.parametrize("name", sorted(skills()))

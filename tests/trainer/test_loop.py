@@ -228,3 +228,19 @@ async def test_P1_1_every_pass_of_an_epoch_carries_the_epochs_salt(tmp_path: Pat
         salts = {(job.run_key.split("/")[0], job.salt) for job in house.rolled}
         seed = house.config.run.seed
         assert salts == {(f"e{epoch}", f"seed{seed}/e{epoch}") for epoch in range(3)}
+
+
+async def test_other_skills_stand_as_the_epoch_found_them(tmp_path: Path) -> None:
+    """Classes run side by side: none may see another's steps, or their order would matter."""
+    async with opened(tmp_path) as (house, tasks):
+        await (await house.start(tasks)).train(Train())
+    for job in house.rolled:
+        (other,) = job.others
+        assert {other.task_type, job.skill.task_type} == set(CLASSES)
+        began = "start\n" if job.run_key.startswith(("e0/", "e1/")) else "start\ngood\n"
+        if job.run_key.endswith("/rollout"):
+            assert other.text == began
+    later = [
+        job.skill.text for job in house.rolled if job.run_key == "e1/counting-problem/s2/rollout"
+    ]
+    assert set(later) == {"start\ngood\n"}

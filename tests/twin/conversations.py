@@ -19,6 +19,7 @@ __all__ = [
     "SHARES",
     "WORLD",
     "agent_turns",
+    "choosing_turns",
     "demo",
     "editor_turns",
     "entries_of",
@@ -87,20 +88,36 @@ def agent_turns(entry: Entry, skill: str) -> tuple[Turn, ...]:
     )
 
 
+def choosing_turns(entry: Entry) -> tuple[Turn, ...]:
+    """The first request of an attempt whose agent has to choose its strategy."""
+    system, first = agent_turns(entry, "")
+    names = [*sorted({slug(e.row.task_type) for e in demo().entries}), "default"]
+    listed = "".join(f"- {name}: What it is for: this and that.\n" for name in names)
+    head = system.text.partition("# Strategy for this task type")[0]
+    label = f"Task type: {entry.row.task_type}\n"
+    return (
+        Turn("system", f"{head}# Strategies\n\nChoose: one.\n\n{listed}"),
+        Turn("user", first.text.replace(label, "", 1)),
+    )
+
+
 def observation(step: int, text: str) -> Turn:
     """What the agent is shown after a step."""
     return Turn("user", f"Step {step} of 8.\n{text}")
 
 
-def judge_turns(entry: Entry, given: str | None, skill: str, trajectory: str) -> tuple[Turn, ...]:
-    """A judge's request."""
+def judge_turns(
+    entry: Entry, given: str | None, skill: str, trajectory: str, graded: str = "none"
+) -> tuple[Turn, ...]:
+    """A judge's request. graded: the steps to grade, ``1, 3``."""
     return (
         Turn(
             "user",
             f"You judge a failed attempt.\n\n{block(entry)}\n\nCorrect answer: {entry.row.answer}\n"
             f"Agent's answer: {'none' if given is None else given}\n\n"
             f"Skill:\n<<<SKILL\n{skill}\nSKILL>>>\n\n"
-            f"Trajectory:\n<<<TRAJECTORY\n{trajectory}\nTRAJECTORY>>>\n",
+            f"Trajectory:\n<<<TRAJECTORY\n{trajectory}\nTRAJECTORY>>>\n\n"
+            f"Calls to grade: {graded}\n",
         ),
     )
 

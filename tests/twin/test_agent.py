@@ -15,7 +15,15 @@ from actors.twin.chance import fraction
 from actors.twin.layout import LayoutError
 from actors.twin.wire import Turn
 from prompts.reply import Decoded, decode_reply
-from tests.twin.conversations import agent_turns, demo, entries_of, observation, skill_of
+from protocol.keys import slug
+from tests.twin.conversations import (
+    agent_turns,
+    choosing_turns,
+    demo,
+    entries_of,
+    observation,
+    skill_of,
+)
 
 
 class Args(msgspec.Struct):
@@ -25,6 +33,7 @@ class Args(msgspec.Struct):
     confidence: float | None = None
     node_id: str | None = None
     query: str | None = None
+    name: str | None = None
 
 
 class Action(msgspec.Struct):
@@ -51,9 +60,20 @@ class Attempt(msgspec.Struct):
     unreadable: int
 
 
-def play(entry: Entry, skill: str, seed: int | None, world_seed: int = 7) -> Attempt:
-    """Act as the rollout does: observations after tools, a complaint after what cannot be read."""
-    turns = list(agent_turns(entry, skill))
+def play(
+    entry: Entry,
+    skill: str,
+    seed: int | None,
+    world_seed: int = 7,
+    opening: tuple[Turn, ...] | None = None,
+    role: str = "user",
+) -> Attempt:
+    """Act as the rollout does: observations after tools, a complaint after what cannot be read.
+
+    opening: the first turns, where they are not those of an agent with its class's skill.
+    role: whose message an observation is.
+    """
+    turns = list(opening or agent_turns(entry, skill))
     tools: list[str] = []
     raws: list[str] = []
     unreadable = 0
@@ -72,16 +92,23 @@ def play(entry: Entry, skill: str, seed: int | None, world_seed: int = 7) -> Att
             assert action.args.answer is not None
             assert action.args.confidence is not None
             return Attempt(action.args.answer, action.args.confidence, tools, raws, unreadable)
+        if action.tool == "read_skill":
+            assert action.args.name is not None
+            assert f"- {action.args.name}: " in turns[0].text
+            own = action.args.name == slug(entry.row.task_type)
+            seen = skill if own else "# Another strategy"
+            turns.append(Turn(role, f"Step {len(tools)} of 8.\n{seen}"))
+            continue
         if action.tool == "view_node":
             assert action.args.node_id is not None
-            shown = "\n".join(turn.text for turn in turns if turn.role == "user")
+            shown = "\n".join(turn.text for turn in turns if turn.role != "assistant")
             assert action.args.node_id in shown, "an id that was never shown"
         else:
             assert action.args.query is not None
             asked = entry.row.question.casefold()
             assert all(word in asked for word in action.args.query.casefold().split())
         seen = f"{entry.row.video_id}_L3_00{len(tools)} [3-9] something"
-        turns.append(observation(len(tools), seen))
+        turns.append(Turn(role, observation(len(tools), seen).text))
     raise AssertionError("no answer within eight turns")
 
 
@@ -161,6 +188,49 @@ def test_fate_is_carried_through_the_conversation() -> None:
     assert read.value.action.tool == "submit_answer"
 
 
+@pytest.mark.parametrize("role", ["user", "tool"])
+def test_an_agent_that_may_choose_reads_a_strategy_and_acts_by_it(role: str) -> None:
+    """Mostly its class's own; its lessons help those who read them and nobody else."""
+    task_type = "Temporal Reasoning"
+    skill = skill_of(task_type)
+    skill += "".join(f"{lesson.text}\n" for lesson in demo().lessons_of(task_type))
+    entries = entries_of(task_type)
+    taught: list[bool] = []
+    astray: list[bool] = []
+    for draw in range(800):
+        entry = entries[draw % len(entries)]
+        attempt = play(entry, skill, draw, opening=choosing_turns(entry), role=role)
+        reads = [raw for raw in attempt.raws if '"read_skill"' in raw]
+        assert len(reads) == 1
+        assert attempt.tools[:2] == ["read_skill", "search_similar"]
+        right = letter_of(attempt) == entry.row.answer
+        (taught if f'"{slug(task_type)}"' in reads[0] else astray).append(right)
+    assert 20 < len(astray) < 160
+    assert sum(taught) / len(taught) > sum(astray) / len(astray) + 0.2
+
+
+def test_a_class_that_is_told_where_it_is_to_be_found_out_is_refused() -> None:
+    """Strict: the label in a request that offers a choice is a fault of the request."""
+    entry = entries_of("Temporal Reasoning")[0]
+    system, _ = choosing_turns(entry)
+    with pytest.raises(LayoutError, match="Task type"):
+        agent_reply(demo(), 7, (system, agent_turns(entry, "x")[1]), 1)
+    nothing = Turn("system", "# Strategies\n\nNone.\n")
+    with pytest.raises(LayoutError, match="names none"):
+        agent_reply(demo(), 7, (nothing, choosing_turns(entry)[1]), 1)
+
+
+def test_a_last_step_before_a_strategy_was_read_is_answered() -> None:
+    entry = entries_of("Temporal Reasoning")[0]
+    turns = choosing_turns(entry)
+    opening = agent_reply(demo(), 7, turns, 3)
+    turns = (*turns, Turn("assistant", "plan 0123456789ab"), Turn("user", "Last step. Submit now."))
+    read = decode_reply(agent_reply(demo(), 7, turns, 4), Reply)
+    assert "plan" in opening
+    assert isinstance(read, Decoded)
+    assert read.value.action.tool == "submit_answer"
+
+
 def test_foreign_conversation_is_refused() -> None:
     """Assistant turns without a plan, other orders, questions of no world."""
     entry = entries_of("Object Recognition")[1]
@@ -169,7 +239,7 @@ def test_foreign_conversation_is_refused() -> None:
         agent_reply(demo(), 7, (*turns, Turn("assistant", "{}"), observation(1, "x")), 1)
     with pytest.raises(LayoutError, match="begins with"):
         agent_reply(demo(), 7, turns[1:], 1)
-    with pytest.raises(LayoutError, match="user's"):
+    with pytest.raises(LayoutError, match="user's or a tool's"):
         agent_reply(demo(), 7, (*turns, Turn("assistant", "plan 0123456789ab")), 1)
     other = Turn("user", turns[1].text.replace(entry.row.question, "What is the time?"))
     with pytest.raises(NotPlanted):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import msgspec
 import pytest
 
@@ -20,10 +22,17 @@ def needy() -> list[Entry]:
     return [entry for entry in demo().entries if entry.planted.needs]
 
 
+def full_skill(entry: Entry) -> str:
+    """The seed's skill of the class, with every lesson."""
+    task_type = entry.row.task_type
+    lessons = "".join(f"{lesson.text}\n" for lesson in demo().lessons_of(task_type))
+    return skill_of(task_type) + lessons
+
+
 def verdict(entry: Entry, skill: str, noise: float = 0.0, seed: int | None = None) -> Verdict:
     """A verdict as the diagnoser reads it, asked again if it must be."""
     given = "B" if entry.row.answer != "B" else "A"
-    turns = judge_turns(entry, given, skill, TRACE.format(entry.row.video_id))
+    turns = judge_turns(entry, given, skill, TRACE.format(entry.row.video_id), "1, 3")
     raw = judge_reply(demo(), 7, noise, turns, seed)
     try:
         return msgspec.json.decode(raw, type=Verdict)
@@ -58,25 +67,47 @@ def test_findings_never_leak() -> None:
 def test_trap_is_a_defect_and_the_rest_a_lapse() -> None:
     """Once the lessons are there, a trap misleads; without one it was a slip."""
     entry = needy()[0]
-    task_type = entry.row.task_type
-    full = skill_of(task_type) + "".join(f"{x.text}\n" for x in demo().lessons_of(task_type))
-    assert verdict(entry, full).cause == "lapse"
-    trapped = verdict(entry, f"{full}{demo().traps_of(task_type)[0].text}\n")
-    assert trapped.cause == "defect"
-    assert "misleads" in trapped.finding
+    full = full_skill(entry)
+    slip = verdict(entry, full)
+    assert (slip.cause, slip.followed) == ("lapse", "no")
+    trap = demo().traps_of(entry.row.task_type)[0]
+    misled = verdict(entry, f"{full}{trap.text}\n")
+    assert (misled.cause, misled.followed) == ("defect", "yes")
+    assert misled.rule == trap.text.removeprefix("- ")
+    assert "misleads" in misled.finding
 
 
-def test_noise_has_its_rate() -> None:
-    """About one verdict in ten is another one, some of them uncertain."""
+def test_the_rule_is_a_line_of_the_skill_or_none() -> None:
+    """A lapse names the lesson that was there; a gap names no rule."""
+    for entry in needy():
+        known = verdict(entry, full_skill(entry))
+        lessons = [demo().lessons[name] for name in entry.planted.needs]
+        assert f"- {known.rule}" in {lesson.text for lesson in lessons}
+        gap = verdict(entry, skill_of(entry.row.task_type))
+        assert (gap.rule, gap.followed) == ("none", "none")
+
+
+def test_the_calls_that_were_asked_for_are_graded() -> None:
+    """No other, and never so badly that extraction would have failed."""
+    for entry in needy():
+        found = verdict(entry, skill_of(entry.row.task_type))
+        assert [call.step for call in found.calls] == [1, 3]
+        assert {call.kept for call in found.calls} <= {"all", "most", "half"}
+        assert {call.invented for call in found.calls} <= {"nothing", "little"}
+
+
+@pytest.mark.parametrize("skill", [lambda e: skill_of(e.row.task_type), full_skill])
+def test_noise_has_its_rate(skill: Callable[[Entry], str]) -> None:
+    """One verdict in ten names another cause, whatever the true one is."""
     told = [
-        (verdict(entry, skill, 0.1, seed), verdict(entry, skill, 0.0, seed))
+        (verdict(entry, skill(entry), 0.1, seed), verdict(entry, skill(entry), 0.0, seed))
         for entry in needy()
-        for skill in [skill_of(entry.row.task_type)]
         for seed in range(6)
     ]
     wrong = [noisy for noisy, true in told if noisy.finding != true.finding]
+    (truth,) = {true.cause for _, true in told}
     assert 0.06 < len(wrong) / len(told) < 0.14
-    assert {found.cause for found in wrong} == {"defect", "lapse", "uncertain"}
+    assert {found.cause for found in wrong} == {"defect", "lapse", "uncertain"} - {truth}
 
 
 def test_first_reply_is_rarely_broken_and_never_the_second() -> None:

@@ -61,13 +61,33 @@ def test_strategy_and_body() -> None:
 def test_judge_brief() -> None:
     """All blocks; 'none' is no letter."""
     entry = demo().entries[0]
-    text = judge_turns(entry, None, "the skill", "step 1\nstep 2")[0].text
+    text = judge_turns(entry, None, "the skill", "step 1\nCalls to grade: 9", "1, 12")[0].text
     brief = judge_brief(text)
     assert (brief.given, brief.correct) == (None, entry.row.answer)
-    assert (brief.skill, brief.trajectory) == ("the skill", "step 1\nstep 2")
+    assert (brief.skill, brief.trajectory) == ("the skill", "step 1\nCalls to grade: 9")
+    assert brief.graded == (1, 12)  # not what stands in a trajectory
     assert brief.block.options == entry.row.options
     with pytest.raises(LayoutError, match="TRAJECTORY"):
         judge_brief(text.replace("<<<TRAJECTORY", ""))
+
+
+@pytest.mark.parametrize(
+    ("said", "graded"), [("none", ()), ("3", (3,)), ("1, 2, 3", (1, 2, 3))], ids=str
+)
+def test_calls_to_grade(said: str, graded: tuple[int, ...]) -> None:
+    """Numbers, or the word none."""
+    text = judge_turns(demo().entries[0], "B", "s", "t", said)[0].text
+    assert judge_brief(text).graded == graded
+
+
+@pytest.mark.parametrize("said", ["", "all", "1,2", "1, 2,", "-1"])
+def test_calls_to_grade_are_read_strictly(said: str) -> None:
+    """Anything else is no list, and a request without the line is refused."""
+    text = judge_turns(demo().entries[0], "B", "s", "t", said)[0].text
+    with pytest.raises(LayoutError, match="Calls to grade"):
+        judge_brief(text)
+    with pytest.raises(LayoutError, match="Calls to grade"):
+        judge_brief(text.replace("Calls to grade:", "Calls:"))
 
 
 def test_editor_brief() -> None:

@@ -119,6 +119,45 @@ async def test_whole_and_stream_agree(client: httpx.AsyncClient) -> None:
     assert all(chunk["usage"] is None for chunk in chunks)
 
 
+TOOLS = [
+    {"type": "function", "function": {"name": name, "description": "d", "parameters": {}}}
+    for name in ("search_similar", "view_node", "submit_answer")
+]
+
+
+async def test_offered_tools_are_called(client: httpx.AsyncClient) -> None:
+    """A request with tools: the thought as text, the action as a call; whole and streamed alike."""
+    plain = (await client.post("/chat/completions", json=agent_body())).json()
+    said = json.loads(plain["choices"][0]["message"]["content"])
+    whole = (await client.post("/chat/completions", json=agent_body(tools=TOOLS))).json()
+    (choice,) = whole["choices"]
+    assert choice["finish_reason"] == "tool_calls"
+    assert choice["message"]["content"] == said["thought"]
+    (made,) = choice["message"]["tool_calls"]
+    assert made["function"]["name"] == said["action"]["tool"]
+    assert json.loads(made["function"]["arguments"]) == said["action"]["args"]
+    stream = await client.post("/chat/completions", json=agent_body(tools=TOOLS, stream=True))
+    deltas = [chunk["choices"][0]["delta"] for chunk in events_of(stream.text)]
+    assert "".join(delta.get("content", "") for delta in deltas) == said["thought"]
+    (part,) = [delta["tool_calls"][0] for delta in deltas if "tool_calls" in delta]
+    assert (part["index"], part["function"]) == (0, made["function"])
+
+
+async def test_a_conversation_of_native_calls_goes_on(client: httpx.AsyncClient) -> None:
+    """Calls and their answers are read back: the plan is in the text beside the first call."""
+    body = agent_body(tools=TOOLS)
+    first = (await client.post("/chat/completions", json=body)).json()["choices"][0]["message"]
+    messages = body["messages"]
+    assert isinstance(messages, list)
+    call_id = first["tool_calls"][0]["id"]
+    told = {"role": "tool", "tool_call_id": call_id, "content": "Last step. Submit now."}
+    again = await client.post(
+        "/chat/completions", json=body | {"messages": [*messages, first, told]}
+    )
+    (made,) = again.json()["choices"][0]["message"]["tool_calls"]
+    assert made["function"]["name"] == "submit_answer"
+
+
 async def test_equal_requests_get_equal_bytes(client: httpx.AsyncClient) -> None:
     """Purity, through the whole server, for all three models and another process state."""
     entry = demo().entries[0]

@@ -7,7 +7,7 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from actors.video.render import hits_text, lines_text, node_text, overview_text
+from actors.video.render import frames_text, hits_text, lines_text, node_text, overview_text
 from actors.video.search import SearchableTree
 from actors.video.text import clean, subtitle_lines
 from actors.video.tree import parse_tree
@@ -40,10 +40,20 @@ def test_hits_and_lines_say_when_there_are_none() -> None:
     tree = SearchableTree(TREE)
     assert hits_text("oven", tree.search("oven", 3)).node_ids == (f"{VIDEO}_L2_001",)
     assert hits_text("zebra", ()).node_ids == ()
-    assert "no subtitles" in lines_text("x", (), has_subtitles=False).text
-    assert "No subtitle line" in lines_text("x", (), has_subtitles=True).text
-    found = lines_text("salt", tree.search_lines("salt", None, None, 5), has_subtitles=True)
+    assert "No subtitle line" in lines_text("x", ()).text
+    found = lines_text("salt", tree.search_lines("salt", None, None, 5))
     assert found.text.endswith(f"- {VIDEO}_L2_001 | 30-60 s | Add & mix salt.")
+
+
+def test_frames_are_named_in_order_with_what_is_said_around_them() -> None:
+    """A frame without a subtitle of its own has that of its event, once."""
+    shown = frames_text(TREE, [TREE.nodes[f"{VIDEO}_L3_000"]])
+    assert shown.splitlines() == [
+        "1 key frame:",
+        f"- {VIDEO}_L3_000 | L3 | 12-12 s | A blue bowl on a table.",
+        "subtitle, 0-30 s: Now knead the dough.",
+    ]
+    assert "font" not in shown
 
 
 def test_other_angle_brackets_stay() -> None:

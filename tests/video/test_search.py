@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from actors.video.search import Bm25, SearchableTree, tokens
+from actors.video.search import Bm25, SearchableTree, fused, tokens
 from actors.video.tree import parse_tree
 from tests.video.trees import VIDEO, JsonObject, sample, sample_bytes
 
@@ -36,6 +36,29 @@ def test_of_a_parent_and_its_child_only_the_better_one_is_a_hit(tree: Searchable
     hits = _ids(tree, "knead the dough", 20)
     line = {f"{VIDEO}_L1_000", f"{VIDEO}_L2_000", f"{VIDEO}_L3_000"}
     assert len(line & set(hits)) == 1
+
+
+def test_bug_11_no_ranking_returns_a_parent_and_its_child(tree: SearchableTree) -> None:
+    """Defect 11: whatever ranks the nodes, all of them ranked included."""
+    everything = range(len(tree.nodes))
+    for ranking in (list(everything), list(reversed(everything)), tree.ranked("bread dough oven")):
+        hits = [node.node_id for node in tree.distinct(ranking, 20)]
+        above = {tree.tree.parents.get(hit) for hit in hits}
+        above |= {tree.tree.parents.get(name or "") for name in above}
+        assert hits
+        assert not above & set(hits)
+
+
+def test_fusion_rewards_agreement_and_breaks_ties_by_position() -> None:
+    assert fused([[1, 2, 3], [3, 2, 4]]) == [3, 2, 1, 4]
+    assert fused([[5, 1], [1, 5]]) == [1, 5]
+    assert fused([[7], []]) == [7]
+    assert fused([[], []]) == []
+
+
+@given(st.lists(st.permutations(range(6)), min_size=1, max_size=3))
+def test_fusion_keeps_every_node_once(rankings: list[list[int]]) -> None:
+    assert sorted(fused(rankings)) == list(range(6))
 
 
 def test_ties_are_ordered_by_node_id() -> None:

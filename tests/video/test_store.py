@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from actors.video.store import TreeCache, find_tree, read_tree
+from actors.video.store import TreeCache, find_tree, frames_folder, read_tree
 from actors.video.tree import TreeError
 from tests.video.trees import sample_bytes
 
@@ -37,6 +37,16 @@ def test_a_missing_file_names_the_places_looked_at(tmp_path: Path) -> None:
         read_tree(tmp_path, "601")
     assert str(tmp_path / "601.json") in str(caught.value)
     assert str(tmp_path / "601" / "tree.json") in str(caught.value)
+
+
+def test_a_name_too_long_for_the_disk_is_a_missing_tree(tmp_path: Path) -> None:
+    """200 characters are allowed, and may be 400 bytes."""
+    with pytest.raises(TreeError, match="cannot be looked for"):
+        find_tree(tmp_path, "я" * 200)
+
+
+def test_frames_have_one_place_in_both_layouts(tmp_path: Path) -> None:
+    assert frames_folder(tmp_path, "601") == tmp_path / "601" / "frames"
 
 
 def test_the_least_recently_used_tree_goes(tmp_path: Path) -> None:

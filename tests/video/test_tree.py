@@ -30,7 +30,7 @@ def test_every_problem_is_named_at_once() -> None:
     nodes[f"{VIDEO}_L1_000"]["time_range"] = [60.0, 0.0]
     nodes[f"{VIDEO}_L1_001"]["children_ids"] = ["nobody", f"{VIDEO}_L1_000", f"{VIDEO}_L2_000"]
     nodes[f"{VIDEO}_L2_000"]["level"] = True
-    nodes[f"{VIDEO}_L2_001"]["card"] = {"entities": [1]}
+    nodes[f"{VIDEO}_L2_001"]["card"] = ["entities"]
     nodes[f"{VIDEO}_L3_000"]["subtitle"] = 3
     with pytest.raises(TreeError) as caught:
         parse_tree(json.dumps(data).encode(), "t.json")
@@ -42,11 +42,54 @@ def test_every_problem_is_named_at_once() -> None:
         f"child {VIDEO}_L1_000 is not of a lower level",
         f"child of {VIDEO}_L1_000 and {VIDEO}_L1_001",
         "'level' is not 1, 2 or 3",
-        "card field 'entities'",
+        "'card' is not an object",
         "'subtitle' is not a text",
     ):
         assert wanted in text
     assert str(caught.value).startswith("t.json: ")
+
+
+def test_what_looks_wrong_and_harms_nothing_is_a_warning() -> None:
+    """A tree is not refused for it; the sample itself has nothing of the kind."""
+    assert parse_tree(sample_bytes(), "t.json").warnings == ()
+    data = sample()
+    nodes = cast("dict[str, JsonObject]", data["nodes"])
+    nodes[f"{VIDEO}_L2_000"]["time_range"] = [-0.0, 75]
+    nodes[f"{VIDEO}_L3_000"]["time_range"] = [80.5, 200.0]
+    nodes[f"{VIDEO}_L2_001"]["card"] = {
+        "entities": [{"name": "oven", "n": 2}, "a"],
+        "n": 3,
+        "x": None,
+    }
+    nodes["stray"] = {**nodes[f"{VIDEO}_L1_001"], "level": 3.0}
+    tree = parse_tree(json.dumps(data).encode(), "t.json")
+    text = "\n".join(tree.warnings)
+    for wanted in (
+        f"node {VIDEO}_L2_000: -0.0-75.0 s lies outside its parent {VIDEO}_L1_000, 0.0-60.0 s",
+        f"node {VIDEO}_L3_000: 80.5-200.0 s lies outside its parent {VIDEO}_L2_000",
+        f"node {VIDEO}_L3_000: ends at 200.0 s, after the video (90.5 s)",
+        "node stray: no node has it as a child",
+        "node stray: its card has no frame_summary",
+        f"node {VIDEO}_L2_001: card field 'entities' is read as JSON text",
+        f"node {VIDEO}_L2_001: its card has no event_description",
+    ):
+        assert wanted in text
+    card = {field.name: field.values for field in tree.nodes[f"{VIDEO}_L2_001"].card}
+    assert card == {"entities": ('{"name": "oven", "n": 2}', "a"), "n": ("3",), "x": ()}
+    assert tree.nodes["stray"].level == 3
+
+
+def test_half_a_second_is_rounding() -> None:
+    data = sample()
+    cast("dict[str, JsonObject]", data["nodes"])[f"{VIDEO}_L2_001"]["time_range"] = [29.6, 60.5]
+    assert parse_tree(json.dumps(data).encode(), "t.json").warnings == ()
+
+
+def test_keys_that_are_not_read_are_ignored() -> None:
+    data = sample() | {"schema": 4, "embedder": {"model": "m"}}
+    for node in cast("dict[str, JsonObject]", data["nodes"]).values():
+        node |= {"parent_id": None, "frames": [1], "embedding": [0.5]}
+    assert parse_tree(json.dumps(data).encode(), "t.json") == parse_tree(sample_bytes(), "t.json")
 
 
 @pytest.mark.parametrize("raw", [b"", b"[]", b"{", b"\xff", b"[" * 100_000, b'{"nodes": {}}'])

@@ -142,3 +142,21 @@ async def test_p1_7_failed_write_keeps_the_old(tmp_path: Path, at: int) -> None:
         await failing.write("epoch-2", TWO)
     loaded = CheckpointStore(path, "run-1").load()
     assert loaded == (TWO if at == 9 else ONE)  # only the last sync comes after the replace
+
+
+async def test_damage_is_told_although_the_previous_one_serves(
+    store: CheckpointStore, tmp_path: Path
+) -> None:
+    """For whoever looks at the workspace: ``load`` goes on, and only the log would say why."""
+    assert store.damage() is None
+    await store.write("epoch-1", ONE)
+    await store.write("epoch-2", TWO)
+    assert store.damage() is None
+    (tmp_path / "checkpoint.json").write_text("{")
+    damage = store.damage()
+    assert damage is not None
+    assert damage.path.name == "checkpoint.json"
+    (tmp_path / "checkpoint.json").unlink()
+    assert store.damage() is not None
+    with capture_logs():
+        assert store.load() == ONE

@@ -12,7 +12,7 @@ import pytest
 
 from actors.workspace.create import latest_workspace, next_workspace
 from actors.workspace.errors import BadFile, SeedError, WorkspaceError, WorkspaceInUse
-from actors.workspace.lock import WorkspaceLock
+from actors.workspace.lock import WorkspaceLock, lock_holder
 from actors.workspace.manifest import read_manifest, write_manifest
 from actors.workspace.seed import open_seed
 from actors.workspace.versions import read_prompts, read_skills
@@ -112,6 +112,9 @@ def test_second_run_is_refused_until_the_first_is_dead(tmp_path: Path) -> None:
             assert child.stdout.readline() == b"held\n"
             with pytest.raises(WorkspaceInUse, match=f"process {child.pid}") as caught:
                 WorkspaceLock(tmp_path).acquire()
+            seen = lock_holder(tmp_path)
+            assert seen is not None
+            assert seen.pid == child.pid
             assert caught.value.pid == child.pid
         finally:
             child.kill()
@@ -126,3 +129,14 @@ def test_second_run_is_refused_until_the_first_is_dead(tmp_path: Path) -> None:
         lock.acquire()
     lock.release()
     lock.release()
+
+
+def test_looking_at_a_lock_takes_and_makes_nothing(tmp_path: Path) -> None:
+    """So that a status may be asked for while a run goes on, or is about to."""
+    assert lock_holder(tmp_path) is None
+    assert list(tmp_path.iterdir()) == []
+    with WorkspaceLock(tmp_path):
+        assert lock_holder(tmp_path) is not None
+    assert lock_holder(tmp_path) is None
+    with WorkspaceLock(tmp_path):
+        pass

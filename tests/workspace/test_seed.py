@@ -13,7 +13,8 @@ import pytest
 from actors.workspace.baseline_db import connect_readonly, make_baseline_db, read_header
 from actors.workspace.errors import BadFile, SeedError, SplitExists, VersionError, WorkspaceError
 from actors.workspace.files import sha256_hex
-from actors.workspace.seed import freeze_split, init_seed, open_seed
+from actors.workspace.seed import freeze_split, init_seed, open_seed, resplit, seed_problems
+from protocol.seed import SplitManifest
 from tests.workspace.material import (
     POOLS,
     RUN,
@@ -49,9 +50,10 @@ def spoil(statement: str) -> Callable[[Path], None]:
     def change(folder: Path) -> None:
         (folder / "baseline.db").unlink()
         with closing(sqlite3.connect(folder / "baseline.db")) as db:
-            db.execute("CREATE TABLE predictions (run_id, question_id, right)")
+            db.execute("CREATE TABLE predictions (run_id, question_id, right, video_id)")
             db.executemany(
-                "INSERT INTO predictions VALUES (?, ?, 1)", [(RUN, "001-1"), (RUN, "001-2")]
+                "INSERT INTO predictions VALUES (?, ?, 1, '001')",
+                [(RUN, "001-1"), (RUN, "001-2")],
             )
             db.execute(statement)
             db.commit()
@@ -119,7 +121,7 @@ def test_seed_in_place(parts: Path) -> None:
         (rewrite("001-1", "002-1", "003-1"), "no outcome for diag questions 001-2"),
         (rewrite(), "run_id is nowhere"),
         (
-            spoil(f"INSERT INTO predictions VALUES ('{RUN}', '001-1', 1)"),
+            spoil(f"INSERT INTO predictions VALUES ('{RUN}', '001-1', 1, '001')"),
             "3 rows for 2 questions",
         ),
         (spoil("UPDATE predictions SET right = NULL WHERE question_id = '001-2'"), "001-2"),
@@ -140,10 +142,10 @@ def test_w_2_contradictions_are_refused(
     assert caught.value.remedy
 
 
-def test_test_questions_may_lack_a_baseline(seed_dir: Path) -> None:
+def test_test_questions_may_lack_a_baseline(parts: Path, tmp_path: Path) -> None:
     """Only diag must be covered; the others are listed, not invented."""
-    rewrite("001-1", "001-2", "002-1")(seed_dir)
-    assert open_seed(seed_dir).without_baseline == ("003-1",)
+    rewrite("001-1", "001-2", "002-1")(parts)
+    assert make_seed(parts, tmp_path / "seed").without_baseline == ("003-1",)
 
 
 def test_p2_2_reading_never_changes_the_baseline(seed_dir: Path) -> None:
@@ -248,3 +250,145 @@ def test_unusable_document_is_named(parts: Path, tmp_path: Path) -> None:
     with pytest.raises(VersionError, match=r"x\.md"):
         make_seed(parts, tmp_path / "new")
     assert not (tmp_path / "new" / "seed.json").exists()
+
+
+# -- what open_seed checks beside the contradictions above (W-2) --------------------------
+
+
+def sealed_with(
+    parts: Path,
+    out: Path,
+    pools: bytes,
+    *,
+    change: Callable[[SplitManifest], SplitManifest] = lambda manifest: manifest,
+) -> None:
+    """A seed whose files agree about pools that init_seed would refuse."""
+    make_seed(parts, out)
+    manifest = change(split_manifest(pools))
+    (out / "pools.json").write_bytes(pools)
+    (out / "split_manifest.json").write_bytes(msgspec.json.encode(manifest))
+    edit("seed.json", "pools_sha256", manifest.pools_sha256)(out)
+
+
+@pytest.mark.parametrize(
+    ("pools", "named"),
+    [
+        (
+            b'{"diag":["001-1"],"val":["001-2","002-1"],"test":["003-1"]}',
+            "videos stand in diag and in val: 001",
+        ),
+        (
+            b'{"diag":["001-1","001-2"],"val":["002-1"],"test":["002-1","003-1"]}',
+            "stand there twice: 002-1",
+        ),
+        (
+            b'{"diag":["001-1","001-2"],"val":["002-1","002-1"],"test":["003-1"]}',
+            "stand there twice: 002-1",
+        ),
+        (
+            b'{"diag":["001-1","001-2"],"val":[],"test":["003-1"]}',
+            "diag and val hold 1 videos, but split_manifest.json says n_trainval 2",
+        ),
+        (
+            b'{"diag":["001-1","001-2"],"val":["002-1"],"test":[]}',
+            "test hold 0 videos, but split_manifest.json says n_test 1",
+        ),
+    ],
+)
+def test_w_2_pools_are_disjoint_and_as_large_as_the_split_says(
+    parts: Path, tmp_path: Path, pools: bytes, named: str
+) -> None:
+    """W-2: although every hash agrees; and such pools never become a seed either."""
+    out = tmp_path / "seed"
+    sealed_with(parts, out, pools)
+    with pytest.raises(SeedError, match=named):
+        open_seed(out)
+    write_parts(parts, pools)
+    with pytest.raises(SeedError, match=named):
+        make_seed(parts, tmp_path / "new")
+    assert not (tmp_path / "new").exists()
+
+
+def test_w_2_excluded_questions_are_in_no_pool(parts: Path, tmp_path: Path) -> None:
+    """W-2: what the manifest says was left out is left out."""
+    out = tmp_path / "seed"
+
+    def exclude(manifest: SplitManifest) -> SplitManifest:
+        return msgspec.structs.replace(manifest, excluded=("002-1", "009-1"))
+
+    sealed_with(parts, out, POOLS, change=exclude)
+    with pytest.raises(SeedError, match="were excluded: 002-1"):
+        open_seed(out)
+
+
+def test_p2_2_a_changed_baseline_is_found(seed_dir: Path) -> None:
+    """P2-2: its bytes never change, so a seed says what they are."""
+    with closing(sqlite3.connect(seed_dir / "baseline.db")) as db:
+        db.execute("UPDATE predictions SET right = 0 WHERE question_id = '002-1'")
+        db.commit()
+    with pytest.raises(SeedError, match=r"baseline\.db: was changed since the seed was made"):
+        open_seed(seed_dir)
+    edit("seed.json", "baseline_sha256", None)(seed_dir)  # as seeds were before it was recorded
+    open_seed(seed_dir)
+
+
+def test_every_problem_is_found(seed_dir: Path) -> None:
+    """open_seed tells the first and how many there are; seed_problems lists all."""
+    (seed_dir / "split_manifest.json").unlink()
+    (seed_dir / "skills/v1/_default.md").write_text("x")
+    edit("pools.json", "val", [])(seed_dir)
+    with pytest.raises(BadFile, match=r"1 of 3 problems.*trm status"):
+        open_seed(seed_dir)
+    assert [problem.path.name for problem in seed_problems(seed_dir)] == [
+        "split_manifest.json",
+        "seed.json",
+        "_default.md",
+    ]
+
+
+def test_p2_1_a_finished_seed_is_split_again(parts: Path, seed_dir: Path) -> None:
+    """P2-1: only by force, kept aside with its parameters, and seed.json stays true."""
+    with (
+        unchanged(*(path for path in seed_dir.rglob("*") if path.is_file())),
+        pytest.raises(SplitExists, match="--force"),
+    ):
+        resplit(seed_dir, OTHER, split_manifest(OTHER))
+    kept = resplit(seed_dir, OTHER, split_manifest(OTHER), force=True)
+    assert kept is not None
+    assert kept.read_bytes() == POOLS
+    eight = sha256_hex(POOLS)[:8]
+    kept_manifest = seed_dir / f"split_manifest.json.bak.{eight}"
+    assert msgspec.json.decode(kept_manifest.read_bytes(), type=SplitManifest) == split_manifest()
+    seed = open_seed(seed_dir)
+    assert (seed.pools.val, seed.info.pools_sha256) == (("003-1",), sha256_hex(OTHER))
+    assert resplit(seed_dir, OTHER, split_manifest(OTHER)) is None
+
+
+def test_a_split_by_another_baseline_is_refused(seed_dir: Path) -> None:
+    """A seed has one baseline; one that was changed is none."""
+    with pytest.raises(SeedError, match="split with the baseline that the seed carries"):
+        resplit(seed_dir, OTHER, split_manifest(OTHER, run_id="other"), force=True)
+    rewrite("001-1", "001-2")(seed_dir)
+    with pytest.raises(SeedError, match="was changed since the seed was made"):
+        resplit(seed_dir, OTHER, split_manifest(OTHER), force=True)
+
+
+def test_p2_1_a_replaced_baseline_is_kept(parts: Path, seed_dir: Path) -> None:
+    """P2-1 for the other frozen file: by force, and kept under its fingerprint."""
+    old = (seed_dir / "baseline.db").read_bytes()
+    make_baseline_db(
+        parts / "baseline.db",
+        RUN,
+        [prediction(i, right=False) for i in ("001-1", "001-2", "002-1", "003-1")],
+    )
+    make_seed(parts, seed_dir, force=True)
+    assert (seed_dir / f"baseline.db.bak.{sha256_hex(old)[:8]}").read_bytes() == old
+
+
+def test_an_empty_log_beside_the_baseline_is_nothing(seed_dir: Path) -> None:
+    """P2-2: only what would be lost is refused, in either journal mode."""
+    (seed_dir / "baseline.db-wal").touch()
+    open_seed(seed_dir)
+    (seed_dir / "baseline.db-journal").write_bytes(b"rows")
+    with pytest.raises(SeedError, match="-journal beside it"):
+        open_seed(seed_dir)

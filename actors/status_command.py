@@ -1,0 +1,102 @@
+"""``bin/trm status``: what a folder is, and whether it holds together."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from actors.seed_options import DONE, FAILED, USAGE, note, write
+
+if TYPE_CHECKING:
+    from actors.status_parts import Status
+
+__all__ = ["add_status_parser", "status"]
+
+_DESCRIPTION = """\
+Says what a workspace or a seed is: versions, counts, fingerprints, of a workspace also its epoch,
+its best package, what it has cost, whether a process runs on it and whether --resume would go on.
+Every file is held against what the others say of it; each problem comes with its remedy.
+
+It changes nothing, takes no lock, and may be asked while a run goes on."""
+
+_EXAMPLES = """\
+examples:
+  bin/trm status workspaces/my-001
+  bin/trm status seeds/mine --questions videomme.json
+  bin/trm status seeds/mine --json | jq .problems
+
+exit codes: 0 consistent, 1 not, 2 there is no workspace and no seed"""
+
+
+def add_status_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Declare ``status`` and its options."""
+    parser = commands.add_parser(
+        "status",
+        prog="bin/trm status",
+        help="what a workspace or seed is, and whether it holds together",
+        description=_DESCRIPTION,
+        epilog=_EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("path", type=Path, metavar="PATH", help="a workspace or a seed")
+    parser.add_argument(
+        "--questions",
+        type=Path,
+        metavar="FILE",
+        help="of a seed: the questions to hold its split against (default: its questions.jsonl)",
+    )
+    parser.add_argument(
+        "--exclude", type=Path, metavar="FILE", help="question ids that the split left out"
+    )
+    parser.add_argument("--json", action="store_true", help="one JSON object on stdout")
+    parser.set_defaults(run=status)
+
+
+def status(arguments: argparse.Namespace) -> int:
+    """Run the command; returns the exit code."""
+    import msgspec
+
+    from actors.logs import configure_logs
+    from actors.status import inspect_folder
+
+    configure_logs(None, "critical", None)  # what is found is told below, once
+    found = inspect_folder(arguments.path, arguments.questions, arguments.exclude)
+    if arguments.json:
+        write(msgspec.json.encode(found).decode() + "\n")
+    elif found.kind == "nothing" and not found.problems:
+        note(
+            f"bin/trm status: {arguments.path}: no workspace and no seed; a workspace has a "
+            "manifest.json, a seed has a seed.json"
+        )
+    else:
+        write(_text(found))
+    if found.problems:
+        return FAILED
+    return USAGE if found.kind == "nothing" else DONE
+
+
+def _text(found: Status) -> str:
+    lines = [f"{found.path}: {found.kind}"]
+    width = max((len(name) for name in found.facts), default=0)
+    lines += [f"  {name:<{width}}  {_value(value)}" for name, value in found.facts.items()]
+    if not found.problems:
+        lines.append("Consistent.")
+        return "\n".join(lines) + "\n"
+    count = len(found.problems)
+    lines.append(f"Not consistent, {count} problem{'s' if count != 1 else ''}:")
+    for problem in found.problems:
+        lines.append(f"  {problem.where}: {problem.what}")
+        lines.append(f"    -> {problem.remedy}")
+    return "\n".join(lines) + "\n"
+
+
+def _value(value: object) -> str:
+    """A fact on one line."""
+    if isinstance(value, dict):
+        return ", ".join(f"{key} {_value(each)}" for key, each in value.items()) or "none"
+    if isinstance(value, list):
+        return ", ".join(map(_value, value)) or "none"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return "unknown" if value is None else str(value)

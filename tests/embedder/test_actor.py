@@ -1,0 +1,80 @@
+"""The actor under the real runtime."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import anyio
+import pytest
+
+from actors.config import load_config
+from actors.embedder.actor import EmbedderActor, check_embedder
+from actors.embedder.vectors import packed
+from actors.runtime.address import Address
+from actors.runtime.errors import StartFailed
+from actors.runtime.supervisor import Supervisor
+from actors.runtime.wiring import ActorSpec
+from protocol.embedder import Embed, EmbedFailed, Vectors
+from protocol.settings import EmbeddingSettings
+from tests.embedder.server import embeddings, response, settings, vector_of
+from tests.embedder.test_local import model
+
+__all__ = ["model"]
+
+pytestmark = pytest.mark.anyio
+
+
+@asynccontextmanager
+async def embedder(plan: EmbeddingSettings, folder: Path | None = None) -> AsyncIterator[Address]:
+    spec = ActorSpec(
+        name="embedder", factory=lambda _: EmbedderActor(plan, folder, environ={}), concurrency=64
+    )
+    async with Supervisor([spec], load_config(None).runtime) as system:
+        yield system.address("embedder")
+
+
+async def test_many_queries_are_few_requests_with_their_prefix() -> None:
+    found: dict[str, object] = {}
+
+    async def ask(text: str) -> None:
+        found[text] = await peer.ask(Embed(texts=(text,), use="query"))
+
+    async with embeddings() as server:
+        plan = settings(server.base_url, batch=16, query_prefix="query: ")
+        async with embedder(plan) as peer, anyio.create_task_group() as tasks:
+            for number in range(40):
+                tasks.start_soon(ask, f"text {number}")
+    assert found["text 7"] == Vectors(vectors=packed([vector_of("query: text 7")]))
+    assert len(found) == 40
+    assert sum(map(len, server.batches)) == 40
+    assert len(server.batches) < 20
+
+
+async def test_documents_have_another_prefix_and_a_failure_is_a_reply() -> None:
+    async with embeddings(response({}, "401 No")) as server:
+        plan = settings(server.base_url, document_prefix="doc: ")
+        async with embedder(plan) as peer:
+            refused = await peer.ask(Embed(texts=("a",), use="document"))
+            assert isinstance(refused, EmbedFailed)
+            assert (refused.kind, refused.fatal) == ("auth", True)
+            again = await peer.ask(Embed(texts=("a",), use="document"))
+    assert again == Vectors(vectors=packed([vector_of("doc: a")]))
+
+
+async def test_a_model_on_this_machine(model: Path) -> None:
+    async with embedder(settings("local", model=str(model)), model) as peer:
+        found = await peer.ask(Embed(texts=("cat", "oven"), use="query"))
+    assert isinstance(found, Vectors)
+    assert len(found.vectors) == 2
+
+
+async def test_what_cannot_work_does_not_start(tmp_path: Path) -> None:
+    with pytest.raises(StartFailed, match="no such folder"):
+        async with embedder(settings("local"), tmp_path / "gone"):
+            pass
+    with pytest.raises(ValueError, match="KEY"):
+        check_embedder(settings("http://x/v1", api_key_env="KEY"), None, {})
+    with pytest.raises(ValueError, match="no such folder"):
+        check_embedder(settings("local"), tmp_path / "gone", {})
