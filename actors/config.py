@@ -23,6 +23,7 @@ __all__ = [
     "changed_keys",
     "dump_config",
     "load_config",
+    "named_keys",
     "resolve_path",
     "subject_of",
 ]
@@ -39,6 +40,7 @@ FREE_ON_RESUME = (
     "trainer.epochs",
     "trainer.early_stop_patience",
     "llm.concurrency",
+    "split.",
     "limits.",
     "llm.attempts",
     "llm.connect_s",
@@ -314,6 +316,16 @@ def load_config(path: Path | None, assignments: Sequence[str] = ()) -> Config:
     if problems := _cross_checks(config):
         raise ConfigError(problems)
     return config
+
+
+def named_keys(path: Path | None, assignments: Sequence[str] = ()) -> frozenset[str]:
+    """The dotted keys that a file and assignments name themselves, whatever their values.
+
+    Raises ConfigError as ``load_config`` does.
+    """
+    layers = [] if path is None else [_read(path)]
+    layers += [_from_set(assignment) for assignment in assignments]
+    return frozenset(name for layer in layers for name, _ in _leaves(layer))
 
 
 def dump_config(config: Config) -> str:

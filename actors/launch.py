@@ -75,7 +75,9 @@ def fresh(config_path: Path | None, assignments: Sequence[str], workspace: Path 
     config, places = _with_places(load_config(source, assignments), source)
     check_surroundings(config)
     seed = open_seed(places["seed"])
-    dataset = load_dataset(places["questions"], places.get("exclude"))
+    dataset = load_dataset(
+        places["questions"], places.get("exclude"), duration=config.data.duration
+    )
     frozen = load_frozen(places["seed"], dataset.questions)
     _check_data(config, frozen)
     trees_sha256 = _check_trees(frozen, places["trees"])
@@ -131,7 +133,7 @@ def _resume(
     config, places = _with_places(load_config(source, assignments), source)
     check_surroundings(config)
     accepted = _accepted(workspace, changed_keys(stored, config), accept)
-    _check_inputs(workspace, places, manifest.baseline_sha256, manifest.trees_sha256)
+    _check_inputs(workspace, config, places, manifest)
     settings = _settings_sha256(config)
     if settings != manifest.settings_sha256:
         write_manifest(workspace, msgspec.structs.replace(manifest, settings_sha256=settings))
@@ -154,7 +156,7 @@ def resume_problems(workspace: Path) -> tuple[tuple[str, ...], tuple[str, ...]]:
     except (ConfigError, WorkspaceError, OSError) as error:
         return (str(error),), ()
     try:
-        _check_inputs(workspace, places, manifest.baseline_sha256, manifest.trees_sha256)
+        _check_inputs(workspace, config, places, manifest)
     except (ConfigError, WorkspaceError, DataError, OSError) as error:
         own.append(str(error))
     try:
@@ -200,15 +202,17 @@ def _accepted(
 
 
 def _check_inputs(
-    workspace: Path, places: dict[str, Path], baseline_sha256: str, trees_sha256: str
+    workspace: Path, config: Config, places: dict[str, Path], manifest: Manifest
 ) -> None:
     """The files that decide what a run finds are the ones that it began with."""
     problems = []
-    if sha256_hex((workspace / BASELINE).read_bytes()) != baseline_sha256:
+    if sha256_hex((workspace / BASELINE).read_bytes()) != manifest.baseline_sha256:
         problems.append(f"{workspace / BASELINE}: was changed since the run began; restore it")
-    dataset = load_dataset(places["questions"], places.get("exclude"))
+    dataset = load_dataset(
+        places["questions"], places.get("exclude"), duration=config.data.duration
+    )
     frozen = load_frozen(workspace, dataset.questions)
-    if _check_trees(frozen, places["trees"]) != trees_sha256:
+    if _check_trees(frozen, places["trees"]) != manifest.trees_sha256:
         problems.append(f"{places['trees']}: the trees were changed since the run began")
     if problems:
         raise ConfigError([*problems, "Restore them, or begin a fresh run"])

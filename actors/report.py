@@ -83,7 +83,7 @@ def final_report(
     config: Config, paths: Paths, ended: TrainingEnded, result: RunResult, resume: str
 ) -> str:
     """The table at the end of a run."""
-    dataset = load_dataset(paths.questions, paths.exclude)
+    dataset = load_dataset(paths.questions, paths.exclude, duration=config.data.duration)
     frozen = load_frozen(paths.workspace, dataset.questions)
     seeded = read_predictions(paths.workspace / "baseline.db")
     test = {question.question_id for question in frozen.test}

@@ -257,7 +257,7 @@ def _options(arguments: argparse.Namespace, inputs: Inputs) -> SeedOptions:
         subtitles=None if arguments.subtitles is None else arguments.subtitles == "yes",
         pools=arguments.pools,
         split_asked_for=split_asked_for(arguments),
-        parameters=lambda before: parameters_of(arguments, inputs.config, before),
+        parameters=lambda before: parameters_of(arguments, inputs, before),
         work=work_folder(arguments.work, out).resolve(),
         force=arguments.force,
         say=note,

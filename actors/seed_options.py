@@ -37,7 +37,7 @@ __all__ = [
 
 DONE, FAILED, USAGE, RESUMABLE, INTERRUPTED = 0, 1, 2, 75, 130
 
-_DEFAULTS = {"n_trainval": 100, "n_test": 200, "val_ratio": 0.4, "val_wrong_min": 20}
+_PARAMETERS = ("n_trainval", "n_test", "val_ratio", "val_wrong_min")
 
 
 class OptionError(ValueError):
@@ -91,7 +91,8 @@ def add_data_options(parser: argparse.ArgumentParser, *, config: bool = True) ->
 def add_split_options(parser: argparse.ArgumentParser) -> None:
     """The parameters of a split."""
     group = parser.add_argument_group(
-        "split", "what is not given stays as in the split that is there, if one is"
+        "split",
+        "What is not given is as --config names it, else as in the split that is there.",
     )
     group.add_argument(
         "--n-trainval", type=_count, metavar="N", help="videos to train on (default: 100)"
@@ -137,18 +138,25 @@ def _ratio(text: str) -> float:
 
 def split_asked_for(arguments: argparse.Namespace) -> bool:
     """Whether any parameter of a split was given."""
-    return any(getattr(arguments, name) is not None for name in (*_DEFAULTS, "seed"))
+    return any(getattr(arguments, name) is not None for name in (*_PARAMETERS, "seed"))
 
 
 def parameters_of(
-    arguments: argparse.Namespace, config: Config, before: SplitParameters | None
+    arguments: argparse.Namespace, inputs: Inputs, before: SplitParameters | None
 ) -> SplitParameters:
-    """The parameters: as given, else as in the split that is there, else the defaults."""
+    """The parameters: as given, else as --config names them, else of the split that is there."""
+    from actors.config import named_keys
     from protocol.seed import SplitParameters
 
-    values: dict[str, object] = {**_DEFAULTS, "seed": config.run.seed}
-    if before is not None:
-        values = {name: getattr(before, name) for name in values}
+    config = inputs.config
+    configured: dict[str, object] = {name: getattr(config.split, name) for name in _PARAMETERS}
+    configured["seed"] = config.run.seed
+    named = named_keys(inputs.config_path, arguments.assignments)
+    values = configured | {
+        name: getattr(before, name)
+        for name in configured
+        if before is not None and ("run.seed" if name == "seed" else f"split.{name}") not in named
+    }
     given = {name: getattr(arguments, name) for name in values}
     values |= {name: value for name, value in given.items() if value is not None}
     return SplitParameters(**values)  # type: ignore[arg-type]  # checked by the options
@@ -174,7 +182,7 @@ def read_inputs(arguments: argparse.Namespace, config_path: Path | None) -> Inpu
     return Inputs(
         config=config,
         config_path=config_path,
-        dataset=load_dataset(questions, exclude),
+        dataset=load_dataset(questions, exclude, duration=config.data.duration),
         questions_path=questions.resolve(),
         exclude_path=None if exclude is None else exclude.resolve(),
     )

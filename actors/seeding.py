@@ -101,7 +101,7 @@ async def make_seed(
     Raises BaselineFailed if a question stays missing or undiagnosed, Stopped; nothing is written
     then.
     """
-    dataset = load_dataset(paths.questions, paths.exclude)
+    dataset = load_dataset(paths.questions, paths.exclude, duration=config.data.duration)
     texts = PackageTexts(
         package=Package(skills="v1", prompts="v1"),
         skills=read_skills(out / "skills", "v1"),

@@ -117,7 +117,7 @@ def _split(arguments: argparse.Namespace) -> int:
         predictions, diagnoses = read_predictions(database), read_diagnoses(database)
     except (SeedBaselineError, FileNotFoundError) as error:
         raise OptionError(f"{error}; make one with `trm seed --baseline-only`") from error
-    parameters = parameters_of(arguments, inputs.config, _frozen_parameters(target))
+    parameters = parameters_of(arguments, inputs, _frozen_parameters(target))
     made = make_split(inputs.dataset, run_id, predictions, diagnoses, parameters, inputs.config)
     kept = None
     if target is not None and not arguments.dry_run:

@@ -117,6 +117,7 @@ def _own_questions(looking: Looking) -> Dataset | None:
         return load_dataset(
             resolve_path(config.data.questions, path),
             None if exclude is None else resolve_path(exclude, path),
+            duration=config.data.duration,
         )
 
     found = looking.try_to(CONFIG, f"see {ROOT / 'config'}", load)

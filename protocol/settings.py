@@ -28,6 +28,7 @@ __all__ = [
     "RoleSettings",
     "RunSettings",
     "RuntimeSettings",
+    "SplitSettings",
     "TrainerSettings",
     "TwinSettings",
 ]
@@ -149,6 +150,7 @@ class CacheSettings(Section, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 class DataSettings(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The seed to train from, the questions and the video trees.
 
+    duration: only questions of this duration class (``long``); null: all.
     exclude: names a file of question ids that are known to be wrong; null: none.
     search: how nodes are ranked; everything but ``bm25`` needs the section ``embedding``.
     Relative paths are looked for beside the config file, then in the checkout.
@@ -156,6 +158,7 @@ class DataSettings(Section, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
     seed: str
     questions: str
+    duration: str | None
     exclude: str | None
     trees: str
     batch_size: Positive
@@ -164,6 +167,19 @@ class DataSettings(Section, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     trainable_min_units: Positive
     tree_cache: Positive
     search: Literal["bm25", "embedding", "hybrid"]
+
+
+class SplitSettings(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """How ``trm seed`` and ``trm split`` divide the videos; a run's pools are frozen.
+
+    n_trainval, n_test: videos. val_ratio: share of trainval's questions that go to val.
+    val_wrong_min: questions answered wrong in the baseline that val must hold.
+    """
+
+    n_trainval: Positive
+    n_test: Count
+    val_ratio: Annotated[float, Meta(gt=0, lt=1)]
+    val_wrong_min: Count
 
 
 class FrameSettings(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -297,6 +313,7 @@ class Config(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
     limits: LimitSettings
     cache: CacheSettings
     data: DataSettings
+    split: SplitSettings
     frames: FrameSettings
     embedding: EmbeddingSettings
     agent: AgentSettings

@@ -142,7 +142,9 @@ class DatasetActor(Actor):
         return None
 
     def _load(self) -> FrozenData:
-        dataset = load_dataset(self._questions_path, self._exclude_path)
+        dataset = load_dataset(
+            self._questions_path, self._exclude_path, duration=self._settings.duration
+        )
         return load_frozen(self._pools_dir, dataset.questions)
 
 

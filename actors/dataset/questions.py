@@ -48,15 +48,17 @@ class Dataset(msgspec.Struct, frozen=True, kw_only=True):
     excluded: tuple[str, ...]
 
 
-def load_dataset(questions: Path, exclude: Path | None) -> Dataset:
+def load_dataset(questions: Path, exclude: Path | None, *, duration: str | None = None) -> Dataset:
     """The questions of a file or folder without those that ``exclude`` names.
+
+    duration: only the questions of that duration class: a run trains on one of Video-MME's.
 
     The one way to the questions of a run, a split or a seed: all see the same ones, and
     the fingerprint of ``Dataset.questions`` changes with what is excluded.
 
     Raises QuestionsError with every problem of the first of the two that has any.
     """
-    found = load_questions(questions)
+    found = _lasting(load_questions(questions), duration, questions)
     if exclude is None:
         return Dataset(questions=found, excluded=())
     ids = excluded(found, exclude)
@@ -65,6 +67,19 @@ def load_dataset(questions: Path, exclude: Path | None) -> Dataset:
         questions=tuple(question for question in found if question.question_id not in out),
         excluded=ids,
     )
+
+
+def _lasting(
+    questions: tuple[Question, ...], duration: str | None, path: Path
+) -> tuple[Question, ...]:
+    if duration is None:
+        return questions
+    kept = tuple(question for question in questions if question.duration == duration)
+    if not kept:
+        there = ", ".join(sorted({question.duration or "none" for question in questions}))
+        what = f"no question has the duration {duration!r}; there are: {there}"
+        raise QuestionsError(path, [Problem("data.duration", what, "name one of these, or null")])
+    return kept
 
 
 def load_questions(path: Path) -> tuple[Question, ...]:

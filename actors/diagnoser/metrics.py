@@ -27,6 +27,7 @@ __all__ = [
     "calibration_of",
     "describe",
     "gradable",
+    "is_look",
     "measure",
     "mentioned_nodes",
     "seen_nodes",
@@ -39,6 +40,7 @@ EARLY = 0.3
 """Below this share of its calls an agent that was wrong gave up looking too early."""
 
 _VIEW = "view_node"
+_NO_LOOKS = (None, SUBMIT, "read_skill")  # these show nothing of the video
 # Calls whose whole ground truth is the text that they brought: card, subtitle and children of a
 # node, or the hits of a search. A picture is not among them: the judge cannot see it.
 _GROUNDED = (_VIEW, "search_similar", "search_subtitles")
@@ -60,7 +62,8 @@ class Metrics(msgspec.Struct, frozen=True):
     steps, tokens: of the budget, what was used. budget_use: calls over those that are allowed,
     None if that number is not known.
     format_compliance: share of replies that could be read; unreadable: the number of the others.
-    tools: calls that look at the video, per tool; ``submit_answer`` is not among them.
+    tools: calls that look at the video, per tool; reading a skill and answering are none.
+    repeated_calls: the very call of an earlier step, as the rollout flagged it.
     grounded_calls: of these, the ones that showed nodes to hold the agent's claims against.
     repeat_visits: share of visits to a node that had been opened before.
     query_repetition: highest trigram Jaccard index of two queries in a row.
@@ -75,6 +78,7 @@ class Metrics(msgspec.Struct, frozen=True):
     unreadable: int
     tools: tuple[ToolUse, ...]
     grounded_calls: int
+    repeated_calls: int
     repeat_visits: float
     query_repetition: float
     levels: str
@@ -98,7 +102,7 @@ def measure(steps: Sequence[Step], *, right: bool = False, max_calls: int | None
 
     max_calls: calls that were allowed before the answer was due; None: not known.
     """
-    looks = [step for step in steps if step.tool not in (None, SUBMIT)]
+    looks = [step for step in steps if is_look(step.tool)]
     visits = [node for node in map(_opened, looks) if node is not None]
     queries = [query for step in looks if (query := _argument(step, "query")) is not None]
     levels = [int(found[1]) for found in map(_LEVEL.search, visits) if found]
@@ -115,6 +119,7 @@ def measure(steps: Sequence[Step], *, right: bool = False, max_calls: int | None
         unreadable=len(steps) - readable,
         tools=tuple(ToolUse(tool, used[tool], empty[tool]) for tool in sorted(used)),
         grounded_calls=sum(map(gradable, steps)),
+        repeated_calls=sum("repeated" in step.flags for step in steps),
         repeat_visits=1 - len(set(visits)) / len(visits) if visits else 0.0,
         query_repetition=max(
             (_similarity(one, other) for one, other in pairwise(queries)), default=0.0
@@ -137,6 +142,11 @@ def calibration_of(confidence: float | None, *, right: bool) -> Calibration:
     return "calibrated"
 
 
+def is_look(tool: str | None) -> bool:
+    """Whether a call of this tool looks at the video."""
+    return tool not in _NO_LOOKS
+
+
 def gradable(step: Step) -> bool:
     """Whether the call has ground truth: it showed nodes, and as text."""
     return step.tool in _GROUNDED and bool(step.node_ids)
@@ -149,7 +159,7 @@ def seen_nodes(steps: Sequence[Step]) -> frozenset[str]:
     """
     seen = {node for node in map(_opened, steps) if node is not None}
     for step in steps:
-        if step.tool not in (None, _VIEW, SUBMIT):
+        if step.tool != _VIEW:
             seen.update(step.node_ids)
     return frozenset(seen)
 
@@ -179,7 +189,7 @@ def describe(metrics: Metrics) -> str:
         f"readable replies: {metrics.format_compliance:.0%}",
         f"calls: {tools}",
         f"levels opened: {metrics.levels or 'none'}, jumps across a level: {metrics.level_jumps}",
-        f"repeated visits: {metrics.repeat_visits:.0%}",
+        f"repeated visits: {metrics.repeat_visits:.0%}, repeated calls: {metrics.repeated_calls}",
         f"highest likeness of two queries in a row: {metrics.query_repetition:.2f}",
         f"stated confidence: {confidence}{remark.get(metrics.calibration, '')}",
     )

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 import msgspec
 
 from actors.diagnoser.cases import Answer, cleaned
-from actors.diagnoser.metrics import CONFIDENT
+from actors.diagnoser.metrics import CONFIDENT, is_look
 from actors.diagnoser.waterfall import THRESHOLD
 from actors.diagnoser.withhold import fitted
 from prompts.trajectory import SUBMIT, neutral, submission_of
@@ -23,10 +23,12 @@ WELL_READ = 0.9
 
 _INVENTED = "claims about it that its text does not support"
 _LOST = "most of what mattered was lost"
+_REFUSED = "it was refused"
 _EMPTY = "it showed nothing"
 _NO_LETTER = "no valid letter"
 _SURE_AND_WRONG = "sure and wrong"
-_FAILING = (_INVENTED, _LOST, _NO_LETTER, _SURE_AND_WRONG, _EMPTY)  # the telling ones first
+# The telling ones first.
+_FAILING = (_INVENTED, _LOST, _NO_LETTER, _SURE_AND_WRONG, _REFUSED, _EMPTY)
 _READ_WELL = "read completely, nothing invented"
 _PROVES = "evidence of a right answer"
 _SURE_AND_RIGHT = "sure and right"
@@ -59,7 +61,7 @@ def tool_pack(tool: str, answers: Iterable[Answer], max_chars: int) -> ToolPack:
     return ToolPack(
         tool=tool,
         calls=len(calls),
-        empty=0 if tool == SUBMIT else sum(not call.step.node_ids for call in calls),
+        empty=sum(not call.step.node_ids for call in calls) if is_look(tool) else 0,
         graded=len(grades),
         completeness=sum(g.completeness for g in grades) / len(grades) if grades else None,
         hallucination=max((g.hallucination for g in grades), default=None),
@@ -84,7 +86,9 @@ def _why_failing(call: _Call) -> str | None:
         return _INVENTED
     if call.grade is not None and call.grade.completeness < THRESHOLD:
         return _LOST
-    return None if call.step.node_ids else _EMPTY
+    if {"bad_call", "refused"} & set(call.step.flags):
+        return _REFUSED
+    return None if call.step.node_ids or not is_look(call.step.tool) else _EMPTY
 
 
 def _why_badly_submitted(call: _Call) -> str | None:

@@ -26,6 +26,7 @@ pytestmark = pytest.mark.anyio
 SETTINGS = DataSettings(
     seed="seeds/made-up",
     questions="questions.jsonl",
+    duration=None,
     exclude=None,
     trees="trees",
     batch_size=3,

@@ -14,6 +14,7 @@ from actors.dataset.pools import load_frozen
 from actors.dataset.questions import load_dataset, load_questions
 from protocol.dataset import Question
 from tests.dataset.material import freeze, pools_of, question, write_jsonl
+from tests.support import long_part
 
 CASES = Path(__file__).parent / "cases"
 THREE = (question(1), question(2), question(3))
@@ -106,3 +107,11 @@ def test_w_2_the_list_of_the_split_is_the_list_of_the_run(tmp_path: Path) -> Non
     longer = load_dataset(path, write(tmp_path, "002-1\n003-1\n"))
     with pytest.raises(PoolsError, match=r"ids without a question: 003-1.*data\.exclude"):
         load_frozen(tmp_path, longer.questions)
+
+
+def test_one_duration_class(tmp_path: Path) -> None:
+    """A run trains on one of Video-MME's three: its other rows need no trees."""
+    path = long_part.write_official(tmp_path)
+    assert len(load_dataset(path, None, duration="long").questions) == 900
+    with pytest.raises(QuestionsError, match=r"no question has the duration 'short'.*: long"):
+        load_dataset(path, None, duration="short")

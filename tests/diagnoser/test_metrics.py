@@ -143,6 +143,21 @@ def test_a_view_that_was_refused_opened_nothing() -> None:
     assert "view_node x2 (2 showed nothing)" in describe(metrics)
 
 
+def test_reading_a_skill_is_no_look() -> None:
+    """An agent that read its strategy and answered has not searched."""
+    steps = read_steps([call(1, "read_skill", '{"name": "Order"}'), submit(2)])
+    metrics = measure(steps, max_calls=8)
+    assert (metrics.calls, metrics.tools, metrics.budget_use) == (0, (), 0.0)
+    assert metrics.early
+
+
+def test_repeated_calls_are_those_that_the_rollout_flagged() -> None:
+    rows = [call(1, "search_similar"), call(2, "search_similar", flags='["repeated"]'), submit(3)]
+    metrics = measure(read_steps(rows))
+    assert metrics.repeated_calls == 1
+    assert "repeated calls: 1" in describe(metrics)
+
+
 def test_mentioned_nodes_stand_in_lists_texts_and_thoughts() -> None:
     rows = [
         call(1, "view_node", '{"node_id": "v1_L1_000"}', '["v1_L1_000", "-x_L2_001"]'),

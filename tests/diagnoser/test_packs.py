@@ -284,6 +284,24 @@ def test_submissions_without_a_letter_fail() -> None:
     assert failing[0].observation == "Submit exactly one of [an option], [an option]."
 
 
+def test_refused_calls_fail_whatever_the_tool() -> None:
+    """A wrong argument, an unknown strategy; a strategy that was read has shown nothing amiss."""
+    rows = (
+        call(1, "search_similar", "{}", flags='["bad_call"]'),
+        call(2, "read_skill", '{"name": "x"}', flags='["refused"]'),
+        call(3, "read_skill", '{"name": "Order"}', observation="- Look twice."),
+        submit(4),
+    )
+    shelf = Shelf().add("q1", rows=rows)
+    gathered = gather(
+        shelf.questions.values(), shelf.outcomes, shelf.traces, shelf.diagnoses, max_calls=8
+    )
+    search, read = case_packs(gathered, ("search_similar", "read_skill"), max_chars=600).tools
+    assert [(span.step, span.reason) for span in search.failing] == [(1, "it was refused")]
+    assert [(span.step, span.reason) for span in read.failing] == [(2, "it was refused")]
+    assert (search.calls, search.empty, read.calls, read.empty) == (1, 1, 2, 0)
+
+
 def test_a_tool_that_was_never_called() -> None:
     pack = tool(Shelf().add("a").packs(), "search_similar")
     assert (pack.calls, pack.graded, pack.completeness, pack.hallucination) == (0, 0, None, None)

@@ -44,6 +44,7 @@ def settings(tree_cache: int = 2) -> DataSettings:
     return DataSettings(
         seed="seeds/x",
         questions="q.jsonl",
+        duration=None,
         exclude=None,
         trees="trees",
         batch_size=10,
