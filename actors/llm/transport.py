@@ -1,6 +1,6 @@
 """The one adapter to HTTP: one try, with five clocks, closed whatever happens.
 
-    connect       httpx's own connect timeout
+    connect       until the connection stands: name, TCP and TLS
     first token   request sent to first data event
     idle          between data events; comments and pings do not count (clients.md A2.4);
                   never shorter than asked, at most 1/16 longer

@@ -18,7 +18,7 @@ PICTURE_TOKENS = 1000
 _CHARS_PER_TOKEN = 4
 _PER_MESSAGE = 4
 
-Stub = tuple[ChatMessage, ...]
+Stub = Sequence[ChatMessage]
 
 
 class _Entry:
@@ -28,7 +28,7 @@ class _Entry:
         self.messages = tuple(messages)
         self.step = step
         # a stub that is no shorter would cost what it should save
-        self.stub = stub if tokens_of(stub) < tokens_of(messages) else self.messages
+        self.stub = tuple(stub) if tokens_of(stub) < tokens_of(messages) else self.messages
 
     @property
     def saves(self) -> int:
@@ -43,6 +43,7 @@ class Conversation:
         self._entries = [_Entry(opening)]
         self._limit = limit
         self._shown: dict[int, _Entry] = {}  # observations that are there in full, oldest first
+        self._kept: set[int] = set()  # those that stay
         self.tokens = tokens_of(opening)
 
     @property
@@ -52,7 +53,7 @@ class Conversation:
 
     def shows(self, step: int) -> bool:
         """Whether what a step brought is there in full."""
-        return step in self._shown
+        return step in self._shown or step in self._kept
 
     def measured(self, prompt_tokens: int) -> None:
         """The endpoint counted what was just sent; 0: it does not count."""
@@ -63,11 +64,14 @@ class Conversation:
         """Add what is never left out."""
         self._add(_Entry(messages))
 
-    def show(self, messages: Sequence[ChatMessage], step: int, stub: Stub) -> None:
-        """Add an observation."""
-        entry = _Entry(messages, step, stub)
+    def show(self, messages: Sequence[ChatMessage], step: int, stub: Stub | None) -> None:
+        """Add an observation. stub: what may take its place; None: it stays."""
+        entry = _Entry(messages, step, messages if stub is None else stub)
         self._add(entry)
-        self._shown[step] = entry
+        if stub is None:
+            self._kept.add(step)
+        else:
+            self._shown[step] = entry
 
     def has_room(self, tokens: int) -> bool:
         """Whether so much more fits if every observation before it goes."""

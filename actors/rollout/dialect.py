@@ -51,8 +51,8 @@ class Said(msgspec.Struct, frozen=True):
 class Dialect(Protocol):
     """See the module."""
 
-    def request(self, *, last: bool) -> Request:
-        """last: only an answer is taken."""
+    def request(self, *, last: bool, without: str = "") -> Request:
+        """last: only an answer is taken. without: a tool that is not offered this time."""
         ...
 
     def read(self, answer: ChatAnswer, number: int) -> Said:
@@ -76,9 +76,9 @@ class JsonDialect:
         self._letters = letters
         self._skills = skills
 
-    def request(self, *, last: bool) -> Request:
+    def request(self, *, last: bool, without: str = "") -> Request:
         """The schema of the replies that are allowed now."""
-        tools: tuple[ToolName, ...] = ("submit_answer",) if last else self._tools
+        tools = _allowed(self._tools, last=last, without=without)
         return Request(json_schema=reply_schema(tools, self._letters, self._skills))
 
     def read(self, answer: ChatAnswer, number: int) -> Said:
@@ -104,9 +104,9 @@ class NativeDialect:
         self._letters = letters
         self._skills = skills
 
-    def request(self, *, last: bool) -> Request:
+    def request(self, *, last: bool, without: str = "") -> Request:
         """The tools that may be called now."""
-        tools: tuple[ToolName, ...] = ("submit_answer",) if last else self._tools
+        tools = _allowed(self._tools, last=last, without=without)
         return Request(tools=tool_specs(tools, self._letters, self._skills))
 
     def read(self, answer: ChatAnswer, number: int) -> Said:
@@ -150,6 +150,10 @@ class NativeDialect:
             content = _content("The pictures:", pictures)
             answers.append(ChatMessage(role="user", content=content))
         return tuple(answers)
+
+
+def _allowed(tools: Sequence[ToolName], *, last: bool, without: str) -> tuple[ToolName, ...]:
+    return ("submit_answer",) if last else tuple(tool for tool in tools if tool != without)
 
 
 def _cut(answer: ChatAnswer) -> Unreadable | None:

@@ -49,6 +49,7 @@ from protocol.video import Frames, ToolRefused, TreeText
 __all__ = ["ChatCall", "Tools", "run_loop"]
 
 _NOTHING = Seen("")
+_PATIENCE = 2  # calls in vain, in a row
 
 ChatCall = Callable[[tuple[ChatMessage, ...], Request], Awaitable[ChatAnswer | Lost]]
 
@@ -150,13 +151,14 @@ class _Attempt:
         self._unreadable = 0  # in a row
         self._told = False  # that its answer holds no letter
         self._forced: ForcedBy = ""  # only an answer is taken
+        self._repeats = 0  # calls made before, in a row
         self._dropped = 0  # observations, since the last reply
 
     # -- asking -----------------------------------------------------------------------------
 
     async def ask(self, chat: ChatCall) -> ChatAnswer | Lost:
         """The next reply. A conversation that the endpoint finds too long is cut once."""
-        request = self._dialect.request(last=bool(self._forced))
+        request = self._dialect.request(last=bool(self._forced), without=self._stuck_on())
         answer = await chat(self._talk.messages, request)
         if isinstance(answer, Lost) and answer.kind == "context":
             gone = self._talk.shrink()
@@ -192,9 +194,12 @@ class _Attempt:
         before = self._before.get(key)
         if before is not None and self._talk.shows(before.step):
             turn.flags.append("repeated")
+            self._repeats += 1
             seen = msgspec.structs.replace(before.seen, pictures=())  # they are there already
-            self._show(turn, action, seen, repeated_remark(before.step))
+            unopened = next((node for node in seen.node_ids if not self._opened(node)), None)
+            self._show(turn, action, seen, repeated_remark(before.step, unopened))
             return None
+        self._repeats = 0
         found = before.seen if before is not None else await self._run(action.call)
         if isinstance(found, Lost):
             return Broken(found.kind, found.detail, tuple(self.steps))
@@ -222,6 +227,17 @@ class _Attempt:
                 return self._read_skill(name)
             case Submit():
                 raise TypeError("an answer is not a tool call")
+
+    def _stuck_on(self) -> str:
+        """The tool that an agent goes on calling in vain.
+
+        Seen with a small model: the same search in all eight steps, whatever it was told. So the
+        tool is not offered for one reply; an endpoint that cannot be held to that changes nothing.
+        """
+        return (self.steps[-1].tool or "") if self._repeats >= _PATIENCE else ""
+
+    def _opened(self, node_id: str) -> bool:
+        return ("view_node", repr(Look(node_id))) in self._before
 
     def _read_skill(self, name: str) -> Seen:
         body = self._library.read(name)
@@ -293,12 +309,13 @@ class _Attempt:
         if not self._forced and not self._talk.has_room(size):
             self._forced = "context"
         if self._forced:
-            line = f"{last_notice(self._forced)} {remark}".strip()
+            line = last_notice(self._forced)
             messages = self._dialect.observation(
                 said, observation_text(line, seen.text), seen.pictures
             )
         stub = self._dialect.observation(said, stub_text(step, action.tool, action.arguments))
-        self._talk.show(messages, step, stub)
+        strategy = isinstance(action.call, ReadSkill)  # to be followed to the end: it stays
+        self._talk.show(messages, step, None if strategy else stub)
         self._keep(turn, seen.text, line, seen)
         self._dropped += self._talk.make_room()
 

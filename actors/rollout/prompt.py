@@ -120,12 +120,12 @@ def last_notice(forced_by: ForcedBy) -> str:
     return f"Last step. {_WHY_LAST[forced_by]}{_ONLY_SUBMIT}"
 
 
-def repeated_remark(step: int) -> str:
-    """To a call that was made before."""
-    return (
-        f"You made this very call in step {step}, and nothing has changed since. "
-        "Do something else now: open a node, try other words, or answer."
-    )
+def repeated_remark(step: int, unopened: str | None) -> str:
+    """To a call that was made before. unopened: a node that it showed and nobody has opened."""
+    said = f"You made this very call in step {step}, and it brings nothing new."
+    if unopened is None:
+        return f"{said} Do something else, or answer."
+    return f"{said} Open what it showed with view_node, such as {unopened}, or answer."
 
 
 def stub_text(step: int, tool: str, arguments: str) -> str:

@@ -64,6 +64,17 @@ def test_a_stub_that_would_be_longer_is_not_used() -> None:
     assert [message.content for message in talk.messages[2:]] == ["no", "no"]
 
 
+def test_what_is_to_stay_stays() -> None:
+    """A strategy that was read is no observation of the video."""
+    talk = Conversation(OPENING, 250)
+    talk.show(_told("strategy" * 50), 1, None)
+    for step in (2, 3):
+        talk.show(_told("x" * 400), step, _told("stub"))
+    assert (talk.make_room(), talk.shrink()) == (1, 1)
+    assert [talk.shows(step) for step in (1, 2, 3)] == [True, False, False]
+    assert str(talk.messages[2].content).startswith("strategy")
+
+
 def test_calls_and_pictures_count() -> None:
     made = ToolCall(call_id="c", name="view_node", arguments="a" * 400)
     assert tokens_of([ChatMessage(role="assistant", content="", tool_calls=(made,))]) > 100

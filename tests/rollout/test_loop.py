@@ -271,8 +271,26 @@ async def test_a_call_that_was_made_before_is_answered_from_memory() -> None:
     ]
     last = result.steps[4]
     assert (last.observation, last.node_ids) == ("hits for red car", ("-v1_L1_000",))
-    assert last.notice.startswith("Step 4 of 8. You made this very call in step 1, ")
+    assert last.notice == (
+        "Step 4 of 8. You made this very call in step 1, and it brings nothing new. "
+        "Do something else, or answer."  # what it showed was opened in step 2
+    )
     assert chat.last_said == f"{last.notice}\n{last.observation}"
+
+
+async def test_an_agent_that_is_stuck_is_not_offered_the_tool_for_once() -> None:
+    """Seen with the same model: eight times the same search, whatever it was told."""
+    chat = ScriptedChat([SEARCH, SEARCH, SEARCH, LOOK, SEARCH, submit("B")])
+    result = await _run(chat, agent=settings(max_steps=9))
+    assert isinstance(result, Ended)
+    offered = ["search_similar" in (request.json_schema or "") for request in chat.requests]
+    assert offered == [True, True, True, False, True, True]
+    assert "such as -v1_L1_000, or answer." in result.steps[1].notice
+    assert "such as" not in result.steps[4].notice
+    natives = ScriptedChat([native("search_similar", {"query": "x"})] * 4 + [submit("B")])
+    await _run(natives, agent=settings(max_steps=9, tool_calls="native"))
+    names = [[tool.name for tool in request.tools] for request in natives.requests]
+    assert ["search_similar" in offered for offered in names] == [True, True, True, False, False]
 
 
 async def test_another_range_or_number_is_another_call() -> None:
