@@ -18,43 +18,43 @@ Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
 
 
 def _train_parser(commands: Commands) -> None:
-    from actors.train_command import add_train_parser
+    from actors.commands.train import add_train_parser
 
     add_train_parser(commands)
 
 
 def _ask_parser(commands: Commands) -> None:
-    from actors.ask_command import add_ask_parser
+    from actors.commands.ask import add_ask_parser
 
     add_ask_parser(commands)
 
 
 def _seed_parser(commands: Commands) -> None:
-    from actors.seed_command import add_seed_parser
+    from actors.commands.seed import add_seed_parser
 
     add_seed_parser(commands)
 
 
 def _split_parser(commands: Commands) -> None:
-    from actors.split_command import add_split_parser
+    from actors.commands.split import add_split_parser
 
     add_split_parser(commands)
 
 
 def _diagnose_parser(commands: Commands) -> None:
-    from actors.diagnose_command import add_diagnose_parser
+    from actors.commands.diagnose import add_diagnose_parser
 
     add_diagnose_parser(commands)
 
 
 def _status_parser(commands: Commands) -> None:
-    from actors.status_command import add_status_parser
+    from actors.commands.status import add_status_parser
 
     add_status_parser(commands)
 
 
 def _tree_parser(commands: Commands) -> None:
-    from actors.tree_command import add_tree_parser
+    from actors.commands.tree import add_tree_parser
 
     add_tree_parser(commands)
 

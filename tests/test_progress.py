@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from actors.progress import Progress, duration
+from actors.commands.progress import Progress, duration
 
 
 def test_lines_come_now_and_then() -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from fractions import Fraction
 
 import msgspec
@@ -146,9 +146,9 @@ def choose_videos(
 ) -> tuple[frozenset[str], frozenset[str]]:
     """Trainval and test videos by keyed hash, stratified by sub-category.
 
-    categories: sub-category by video. Within a stratum of n videos the r-th by hash gets
-    the position (r + 1/2) / n; all videos are taken in the order of their positions. So
-    every stratum is within one video of its share, for any two numbers.
+    categories: sub-category by video. Every stratum gives trainval its share of the videos,
+    rounded down or up (largest remainders first), and then test its share of what is left; in
+    a stratum the videos are taken in the order of their hashes.
 
     Raises SplitError if there are fewer videos than asked for.
     """
@@ -157,19 +157,28 @@ def choose_videos(
             f"{n_trainval} trainval + {n_test} test videos asked for, the questions are of "
             f"{len(categories)}: lower n_trainval or n_test"
         )
-    strata: defaultdict[str | None, list[str]] = defaultdict(list)
+    strata: defaultdict[str, list[str]] = defaultdict(list)
     for video_id, category in categories.items():
-        strata[category].append(video_id)
-    position: dict[str, tuple[Fraction, str]] = {}
+        strata[category or ""].append(video_id)
     for members in strata.values():
-        hashes = {video_id: _hash(video_id, seed) for video_id in members}
-        for rank, video_id in enumerate(sorted(members, key=lambda v: (hashes[v], v))):
-            position[video_id] = (Fraction(2 * rank + 1, 2 * len(members)), hashes[video_id])
-    ordered = sorted(position, key=lambda video_id: (position[video_id], video_id))
-    return (
-        frozenset(ordered[:n_trainval]),
-        frozenset(ordered[n_trainval : n_trainval + n_test]),
+        members.sort(key=lambda video_id: (_hash(video_id, seed), video_id))
+    trainval = _draw(strata, n_trainval, seed)
+    rest = {name: [v for v in members if v not in trainval] for name, members in strata.items()}
+    return trainval, _draw(rest, n_test, seed)
+
+
+def _draw(strata: Mapping[str, Sequence[str]], wanted: int, seed: int) -> frozenset[str]:
+    """The first of every stratum, as many as is its share: ``wanted`` in all."""
+    total = sum(map(len, strata.values()))
+    shares = {name: Fraction(wanted * len(m), max(total, 1)) for name, m in strata.items()}
+    taken = {name: int(share) for name, share in shares.items()}
+    spare = wanted - sum(taken.values())
+    by_remainder = sorted(
+        strata, key=lambda name: (taken[name] - shares[name], _hash(f"stratum/{name}", seed))
     )
+    for name in by_remainder[:spare]:
+        taken[name] += 1
+    return frozenset(v for name, members in strata.items() for v in members[: taken[name]])
 
 
 def assign_tiered(

@@ -13,9 +13,9 @@ from pathlib import Path
 
 import anyio
 
+from actors.commands.seeding import make_seed
 from actors.config import load_config
 from actors.logs import configure_logs
-from actors.seeding import make_seed
 from actors.system import Paths
 from protocol.seed import SplitParameters
 

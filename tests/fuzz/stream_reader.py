@@ -13,6 +13,7 @@ import base64
 import json
 import sys
 import tempfile
+from itertools import pairwise
 from pathlib import Path
 
 import msgspec
@@ -29,7 +30,7 @@ def read(data: bytes, cuts: list[int]) -> tuple[End | None, Usage]:
     reader = StreamReader()
     places = [0, *sorted(cut % (len(data) + 1) for cut in cuts), len(data)]
     try:
-        for start, stop in zip(places, places[1:], strict=False):
+        for start, stop in pairwise(places):
             reader.feed(data[start:stop])
             if reader.end is not None:
                 break

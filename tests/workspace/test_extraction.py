@@ -10,9 +10,9 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from actors.commands.extraction import Extracted, extract_baseline
 from actors.dataset.fingerprint import question_fingerprint
 from actors.dataset.questions import Dataset
-from actors.extraction import Extracted, extract_baseline
 from actors.ledger import schema
 from actors.workspace.baseline_db import make_baseline_db
 from actors.workspace.errors import RowsError, SeedError

@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 import msgspec
 import yaml
 
-from actors.ask import AskPlan
+from actors.commands.ask_call import AskPlan
 from actors.config import load_config
 from actors.llm.endpoints import resolve_endpoints
 from protocol.llm import Chat, ChatMessage, ImagePart, TextPart

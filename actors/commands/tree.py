@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from actors.tree_captions import CaptionPlan
-    from actors.tree_making import Failed, Made, Stopped, TreePlan
+    from actors.commands.tree_captions import CaptionPlan
+    from actors.commands.tree_making import Failed, Made, Stopped, TreePlan
     from actors.video.builder.srt import Cue
 
 __all__ = ["add_tree_parser", "tree"]
@@ -126,8 +126,8 @@ def _count(text: str) -> int:
 def tree(arguments: argparse.Namespace) -> int:
     """Run the command; returns the exit code."""
     # Imported here: the rooms take longer to load than --help may take.
+    from actors.commands.tree_making import Failed, Stopped, make_tree
     from actors.logs import configure_logs
-    from actors.tree_making import Failed, Stopped, make_tree
 
     begun = time.monotonic()
     try:
@@ -159,7 +159,7 @@ def plan_of(arguments: argparse.Namespace, environ: Mapping[str, str] = os.envir
     Raises TreeUsageError, and ConfigError for a configuration that cannot be used; both are
     ValueErrors and say what to do.
     """
-    from actors.tree_making import TREE, WORK, TreePlan
+    from actors.commands.tree_making import TREE, WORK, TreePlan
     from actors.video.store import is_video_id
 
     video: Path = arguments.video
@@ -215,9 +215,9 @@ def _cues(path: Path | None, encoding: str | None) -> tuple[Cue, ...]:
 def _captions(path: Path, environ: Mapping[str, str]) -> CaptionPlan:
     import msgspec
 
+    from actors.commands.tree_captions import CaptionPlan
     from actors.config import load_config
     from actors.llm.endpoints import resolve_endpoints
-    from actors.tree_captions import CaptionPlan
 
     config = load_config(path)
     endpoints = tuple(e for e in config.llm.endpoints if "vision" in e.roles)

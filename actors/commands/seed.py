@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from actors.seed_options import (
+from actors.commands.seed_options import (
     DONE,
     FAILED,
     INTERRUPTED,
@@ -28,8 +28,8 @@ from actors.seed_options import (
 )
 
 if TYPE_CHECKING:
-    from actors.seed_making import Made, SeedOptions
-    from actors.seed_options import Inputs
+    from actors.commands.seed_making import Made, SeedOptions
+    from actors.commands.seed_options import Inputs
 
 __all__ = ["add_seed_parser", "seed"]
 
@@ -170,11 +170,11 @@ def _add_parts(parser: argparse.ArgumentParser) -> None:
 
 def seed(arguments: argparse.Namespace) -> int:
     """Run the command; returns the exit code."""
+    from actors.commands.seed_scratch import PassIncomplete
+    from actors.commands.seeding import Stopped
     from actors.config import ConfigError
     from actors.dataset.errors import DataError, MissingOutcomeError, SplitError
     from actors.runtime.errors import AskFailed, SystemFailed
-    from actors.seed_scratch import PassIncomplete
-    from actors.seeding import Stopped
     from actors.workspace.errors import WorkspaceError
 
     try:
@@ -207,8 +207,8 @@ def seed(arguments: argparse.Namespace) -> int:
 
 
 def _seed(arguments: argparse.Namespace) -> int:
-    from actors.seed_making import from_answers
-    from actors.seed_scratch import from_scratch
+    from actors.commands.seed_making import from_answers
+    from actors.commands.seed_scratch import from_scratch
 
     scratch = arguments.from_scratch is not None
     _refuse_pairs(arguments, scratch)
@@ -237,7 +237,7 @@ def _refuse_pairs(arguments: argparse.Namespace, scratch: bool) -> None:
 
 
 def _options(arguments: argparse.Namespace, inputs: Inputs) -> SeedOptions:
-    from actors.seed_making import SeedOptions
+    from actors.commands.seed_making import SeedOptions
 
     out: Path = arguments.out.resolve()
     named = [part.strip() for text in arguments.without for part in text.split(",")]
@@ -270,7 +270,7 @@ def _options(arguments: argparse.Namespace, inputs: Inputs) -> SeedOptions:
 def _tell(arguments: argparse.Namespace, made: Made, inputs: Inputs) -> None:
     import msgspec
 
-    from actors.splitting import render_split
+    from actors.commands.splitting import render_split
 
     extracted = made.extracted
     if arguments.json:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from actors.ask import Said
+    from actors.commands.ask_call import Said
     from protocol.llm import Attempt, ChatAnswer, ChatFailed
 
 __all__ = ["EXIT_CODES", "add_ask_parser", "ask"]
@@ -176,8 +176,8 @@ def ask(arguments: argparse.Namespace) -> int:
 
 def _ask(arguments: argparse.Namespace) -> int:
     # Imported here: the rooms of the client take longer to load than --help may take.
-    from actors.ask import ask_once
-    from actors.ask_plan import plan_of
+    from actors.commands.ask_call import ask_once
+    from actors.commands.ask_plan import plan_of
     from actors.logs import configure_logs
 
     try:

@@ -12,11 +12,7 @@ from collections.abc import Sequence
 import anyio
 import msgspec
 
-from actors.config import ConfigError, agent_of, dump_config, resolve_path
-from actors.dataset.split import choose_videos
-from actors.launch import check_surroundings
-from actors.logs import configure_logs
-from actors.seed_making import (
+from actors.commands.seed_making import (
     CONFIG,
     Baseline,
     Made,
@@ -27,8 +23,12 @@ from actors.seed_making import (
     require_skills,
     write_baseline,
 )
-from actors.seed_options import Inputs, OptionError
-from actors.seeding import BaselinePass, baseline_pass
+from actors.commands.seed_options import Inputs, OptionError
+from actors.commands.seeding import BaselinePass, baseline_pass
+from actors.config import ConfigError, agent_of, dump_config, resolve_path
+from actors.dataset.split import choose_videos
+from actors.launch import check_surroundings
+from actors.logs import configure_logs
 from actors.system import Paths, uses_twin
 from actors.video.store import find_tree
 from actors.video.tree import TreeError, parse_tree

@@ -9,7 +9,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from actors.seed_options import (
+from actors.commands.seed_options import (
     DONE,
     INTERRUPTED,
     USAGE,
@@ -23,7 +23,7 @@ from actors.seed_options import (
 )
 
 if TYPE_CHECKING:
-    from actors.splitting import Split
+    from actors.commands.splitting import Split
     from protocol.seed import SplitParameters
     from protocol.settings import Config
 
@@ -107,7 +107,7 @@ def split(arguments: argparse.Namespace) -> int:
 def _split(arguments: argparse.Namespace) -> int:
     from actors.baseline.seed_db import SeedBaselineError, read_diagnoses, read_predictions
     from actors.baseline.seed_db import read_run_id as run_id_of
-    from actors.splitting import make_split
+    from actors.commands.splitting import make_split
     from actors.workspace.seed import resplit
 
     database, target = _places(arguments)
@@ -169,7 +169,7 @@ def _tell(
 ) -> None:
     import msgspec
 
-    from actors.splitting import render_split
+    from actors.commands.splitting import render_split
 
     frozen = target is not None and not arguments.dry_run
     if arguments.json:

@@ -6,10 +6,10 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from actors.seed_options import DONE, FAILED, USAGE, note, write
+from actors.commands.seed_options import DONE, FAILED, USAGE, note, write
 
 if TYPE_CHECKING:
-    from actors.status_parts import Status
+    from actors.commands.status_parts import Status
 
 __all__ = ["add_status_parser", "status"]
 
@@ -57,8 +57,8 @@ def status(arguments: argparse.Namespace) -> int:
     """Run the command; returns the exit code."""
     import msgspec
 
+    from actors.commands.status_report import inspect_folder
     from actors.logs import configure_logs
-    from actors.status import inspect_folder
 
     configure_logs(None, "critical", None)  # what is found is told below, once
     found = inspect_folder(arguments.path, arguments.questions, arguments.exclude)

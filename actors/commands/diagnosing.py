@@ -1,7 +1,7 @@
 """Diagnosing a baseline's wrong answers offline: the real judge over stored trajectories.
 
-A composition root for one pass, like ``actors.seeding``: ledger, cache, llm and diagnoser (and
-the simulator, where it is the endpoint). Trajectories of whatever program are written into the
+A composition root for one pass, like ``actors.commands.seeding``: ledger, cache, llm and diagnoser
+(and the simulator, where it is the endpoint). Trajectories of whatever program are written into the
 work folder's ledger as traces first, so that the diagnoser finds them where it always looks.
 """
 
@@ -18,17 +18,17 @@ from typing import TypeVar, cast
 import anyio
 import msgspec
 
+from actors.commands.extraction import choose_run, standing_rows
+from actors.commands.progress import Progress
+from actors.commands.seeding import SEED_PASS, stored_diagnosis
 from actors.dataset.fingerprint import question_fingerprint
-from actors.extraction import choose_run, standing_rows
 from actors.ledger.reader import open_reader
-from actors.progress import Progress
 from actors.rollout.answer_text import storable
 from actors.runtime.actor import Actor
 from actors.runtime.address import Address
 from actors.runtime.errors import ActorDead, AskFailed
 from actors.runtime.supervisor import Supervisor
 from actors.runtime.wiring import ActorSpec
-from actors.seeding import SEED_PASS, stored_diagnosis
 from actors.system import Paths, answering_specs, uses_twin, with_twin_address
 from actors.twin.process import base_url_of, bind_loopback
 from actors.workspace.baseline_db import refuse_unsettled

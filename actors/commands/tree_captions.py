@@ -16,9 +16,9 @@ import msgspec
 from anyio import to_thread
 
 from actors.cache.actor import CacheActor
+from actors.commands.progress import Progress
 from actors.ledger.actor import LedgerActor
 from actors.llm.actor import LlmActor
-from actors.progress import Progress
 from actors.runtime.address import Address
 from actors.runtime.errors import AskFailed, SystemFailed
 from actors.runtime.supervisor import Supervisor

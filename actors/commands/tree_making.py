@@ -1,4 +1,4 @@
-"""Makes a tree of a video: a small composition root, like ``actors.ask``.
+"""Makes a tree of a video: a small composition root, like ``actors.commands.ask_call``.
 
 Divide the time, take the frames, have them described, put the file in its place. Each part is
 kept as soon as it is finished, so that the same call goes on where the last one stopped. Never
@@ -23,8 +23,8 @@ from anyio import to_thread
 from anyio.abc import TaskStatus
 from PIL import Image
 
-from actors.progress import Progress
-from actors.tree_captions import CaptionPlan, Described, NotDescribed, describe
+from actors.commands.progress import Progress
+from actors.commands.tree_captions import CaptionPlan, Described, NotDescribed, describe
 from actors.video.builder.cards import Card, plain_card
 from actors.video.builder.cuts import Cut, cuts_of
 from actors.video.builder.media import MediaError, frames_at, histograms, probe

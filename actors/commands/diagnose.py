@@ -11,7 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from actors.seed_options import (
+from actors.commands.seed_options import (
     DONE,
     FAILED,
     INTERRUPTED,
@@ -25,9 +25,9 @@ from actors.seed_options import (
 )
 
 if TYPE_CHECKING:
-    from actors.diagnose_files import Places, Rows
-    from actors.diagnosing import Case, Judged
-    from actors.seed_options import Inputs
+    from actors.commands.diagnose_files import Places, Rows
+    from actors.commands.diagnosing import Case, Judged
+    from actors.commands.seed_options import Inputs
     from protocol.seed import BaselineDiagnosis
     from protocol.settings import Config
 
@@ -150,10 +150,10 @@ def diagnose(arguments: argparse.Namespace) -> int:
 
 
 def _diagnose(arguments: argparse.Namespace) -> int:
-    from actors.diagnose_files import cases_of, end_round, places_of, read_rows, store
-    from actors.diagnosing import choose_wrong
+    from actors.commands.diagnose_files import cases_of, end_round, places_of, read_rows, store
+    from actors.commands.diagnosing import choose_wrong
+    from actors.commands.seed_scratch import with_cache
     from actors.launch import check_surroundings
-    from actors.seed_scratch import with_cache
     from actors.workspace.lock import WorkspaceLock
 
     places = places_of(arguments)
@@ -185,9 +185,9 @@ def _ask(
     """Start the judge's actors and ask. Logs go to the work folder too."""
     import anyio
 
+    from actors.commands.diagnose_files import rounds
+    from actors.commands.diagnosing import diagnose_cases
     from actors.config import ConfigError, resolve_path
-    from actors.diagnose_files import rounds
-    from actors.diagnosing import diagnose_cases
     from actors.logs import configure_logs
     from actors.system import Paths, uses_twin
 

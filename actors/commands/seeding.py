@@ -16,14 +16,14 @@ import anyio
 import msgspec
 import structlog
 
+from actors.commands.progress import Progress
+from actors.commands.seed_parts import complete_seed
+from actors.commands.splitting import SplitFacts, make_split
 from actors.config import agent_of
 from actors.dataset.fingerprint import question_fingerprint
 from actors.dataset.questions import load_dataset
-from actors.progress import Progress
 from actors.runtime.errors import ActorDead, AskFailed
 from actors.runtime.supervisor import Supervisor
-from actors.seed_parts import complete_seed
-from actors.splitting import SplitFacts, make_split
 from actors.system import Paths, answering_specs, uses_twin, with_twin_address
 from actors.twin.process import base_url_of, bind_loopback
 from actors.workspace.baseline_db import make_baseline_db

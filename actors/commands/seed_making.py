@@ -12,12 +12,12 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from actors.baseline.seed_db import SeedBaselineError, read_diagnoses, read_predictions
+from actors.commands.extraction import Extracted, extract_baseline
+from actors.commands.seed_options import Inputs, OptionError
+from actors.commands.seed_parts import complete_seed, read_documents
+from actors.commands.splitting import TOOL_VERSION, Split, describe, make_split
 from actors.config import agent_of, load_config
 from actors.dataset.tiers import tiered_outcomes
-from actors.extraction import Extracted, extract_baseline
-from actors.seed_options import Inputs, OptionError
-from actors.seed_parts import complete_seed, read_documents
-from actors.splitting import TOOL_VERSION, Split, describe, make_split
 from actors.workspace.atomic import write_atomic
 from actors.workspace.baseline_db import make_baseline_db
 from actors.workspace.errors import RowsError, SeedError

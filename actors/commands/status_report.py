@@ -11,11 +11,7 @@ from pathlib import Path
 
 import msgspec
 
-from actors.config import ROOT, load_config, resolve_path
-from actors.dataset.questions import Dataset, load_dataset
-from actors.launch import resume_problems
-from actors.ledger.reader import Reader, open_reader
-from actors.status_parts import (
+from actors.commands.status_parts import (
     Looking,
     Status,
     Trouble,
@@ -23,6 +19,10 @@ from actors.status_parts import (
     look_at_seed,
     look_at_unfinished,
 )
+from actors.config import ROOT, load_config, resolve_path
+from actors.dataset.questions import Dataset, load_dataset
+from actors.launch import resume_problems
+from actors.ledger.reader import Reader, open_reader
 from actors.trainer.state import TrainerState
 from actors.workspace.checkpoint import CheckpointStore
 from actors.workspace.lock import LOCK, lock_holder

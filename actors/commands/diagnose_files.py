@@ -15,9 +15,9 @@ from actors.baseline.seed_db import (
     read_predictions,
     read_run_id,
 )
-from actors.diagnosing import Case, read_traces
-from actors.seed_options import Inputs, OptionError, work_folder
-from actors.seed_parts import read_skill_files
+from actors.commands.diagnosing import Case, read_traces
+from actors.commands.seed_options import Inputs, OptionError, work_folder
+from actors.commands.seed_parts import read_skill_files
 from actors.workspace.atomic import write_atomic
 from actors.workspace.baseline_db import make_baseline_db
 from actors.workspace.errors import RowsError

@@ -1,0 +1,1 @@
+"""What ``bin/trm`` can do beside training, a command and what it needs at a time."""
