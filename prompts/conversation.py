@@ -61,13 +61,15 @@ async def ask_for(
     *,
     illustration: frozenset[str],
     check: Callable[[T], str | None] = lambda _: None,
+    schema: str | None = None,
 ) -> Understood[T] | NotUnderstood | Unreachable:
     """Ask ``role`` for a ``wanted``; replayed from the cache for ever (``cache_salt`` None).
 
     illustration: texts of the prompt's example, which are no reply.
     check: what is wrong with a reply of the right form, in a sentence to the model; None: nothing.
+    schema: a JSON schema narrower than that of ``wanted``, for endpoints that can enforce one.
     """
-    schema = reply_schema(wanted)
+    schema = schema or reply_schema(wanted)
     messages: tuple[ChatMessage, ...] = (ChatMessage(role="user", content=prompt),)
     problem = ""
     for attempt in range(1, _ATTEMPTS + 1):

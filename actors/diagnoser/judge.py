@@ -23,11 +23,12 @@ from actors.diagnoser.metrics import (
     mentioned_nodes,
     seen_nodes,
 )
-from actors.diagnoser.rules import find_rule, says_none
+from actors.diagnoser.rules import find_rule, rule_lines, says_none
 from actors.diagnoser.waterfall import Findings, ReasoningFailure, attribute
 from actors.diagnoser.withhold import without_answer
 from prompts.conversation import ChatCall, NotUnderstood, Understood, Unreachable, ask_for
 from prompts.question import question_block
+from prompts.reply import reply_schema
 from prompts.templates import Template
 from prompts.trajectory import clip, neutral, render_steps
 from protocol.dataset import Question
@@ -40,6 +41,7 @@ Amount = Literal["all", "most", "half", "little", "nothing"]
 Followed = Literal["yes", "no", "unclear", "none"]
 _SHARES: dict[Amount, float] = {"all": 1.0, "most": 0.75, "half": 0.5, "little": 0.25, "nothing": 0}
 _MOST_GRADED = 16
+_MOST_LISTED, _MOST_LISTED_CHARS = 200, 12_000  # servers bound the lists of a schema
 _MAX_FINDING_CHARS = 600
 
 
@@ -78,10 +80,14 @@ class JudgeReply(msgspec.Struct, frozen=True):
 
 
 class Brief(msgspec.Struct, frozen=True):
-    """What the judge is sent. graded: steps whose use it has to grade."""
+    """What the judge is sent. graded: steps whose use it has to grade.
+
+    schema: of its reply, where an endpoint can enforce one.
+    """
 
     prompt: str
     graded: tuple[int, ...]
+    schema: str
 
 
 def brief_of(
@@ -110,7 +116,7 @@ def brief_of(
         measured=describe(measure(steps, max_calls=max_calls)),
         graded=", ".join(map(str, graded)) or "none",
     )
-    return Brief(prompt, graded)
+    return Brief(prompt, graded, _schema(request.skill.text, graded))
 
 
 async def judge(
@@ -129,6 +135,7 @@ async def judge(
         request.scope,
         illustration=template.illustration,
         check=lambda reply: _problem(reply, request.skill.text, brief.graded),
+        schema=brief.schema,
     )
     match outcome:
         case Understood(value=reply):
@@ -151,6 +158,21 @@ async def judge(
             )
 
 
+def _schema(skill_text: str, graded: Sequence[int]) -> str:
+    """The reply's schema, with the skill's lines and the graded steps as closed lists.
+
+    A model of 1.5 billion parameters that was free to copy a rule made one up in two of three
+    replies, and again when it was told so; held to the list it can only choose.
+    """
+    schema = msgspec.json.decode(reply_schema(JudgeReply))
+    rules = list(dict.fromkeys(rule_lines(skill_text)))
+    if len(rules) <= _MOST_LISTED and sum(map(len, rules)) <= _MOST_LISTED_CHARS:
+        schema["properties"]["rule"] = {"enum": ["none", *rules]}
+    if graded:
+        schema["$defs"]["GradedCall"]["properties"]["step"] = {"enum": list(graded)}
+    return msgspec.json.encode(schema).decode("utf-8")
+
+
 # -- what a reply means -----------------------------------------------------------------
 
 
@@ -161,6 +183,8 @@ def _problem(reply: JudgeReply, skill_text: str, graded: Sequence[int]) -> str |
     if says_none(reply.rule):
         if reply.cause == "lapse":
             return '`cause` is "lapse" but `rule` is "none": without a rule it is no lapse'
+        if reply.cause == "uncertain" and reply.followed != "unclear":
+            return '`rule` is "none", so that `cause` is "defect", unless `followed` is "unclear"'
         return None
     if find_rule(skill_text, reply.rule) is None:
         return '`rule` is not in the skill: copy one of its lines word for word, or write "none"'

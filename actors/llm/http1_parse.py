@@ -109,7 +109,6 @@ class ResponseParser:
             self._head_bytes += len(data)
             if self._head_bytes > MAX_HEAD_BYTES:
                 self.error = self.error or f"the head is larger than {MAX_HEAD_BYTES} bytes"
-            self._parts.clear()  # of a refused response
             return b""
         parts = self._parts
         if self.complete:

@@ -103,9 +103,9 @@ class Conversation:
         while wanted():
             step = next(iter(self._shown))
             entry = self._shown.pop(step)
+            gone += entry.saves > 0
             self.tokens -= entry.saves
             entry.messages = entry.stub
-            gone += 1
         return gone
 
     def _floor(self) -> int:

@@ -17,6 +17,7 @@ from actors.trainer.score import wilson
 from actors.twin.chance import fraction, pick
 from actors.twin.judge import judge_reply
 from actors.twin.wire import Turn
+from actors.twin.world import holds
 from protocol.base import Request
 from protocol.diagnoser import Cause, Diagnosis, ErrorType
 from protocol.ledger import Record, Recorded, Select, Selected
@@ -66,6 +67,17 @@ def test_a_case_is_what_it_says(case: CalibrationCase) -> None:
     elif case.planted.error_type == "reasoning_failure":
         assert graded
     assert (case.planted.subtype is None) == (case.planted.error_type != "reasoning_failure")
+
+
+def test_the_skills_of_the_cases_are_silent_or_say_what_they_should() -> None:
+    """A lesson stands in the skill where it was ignored, and in no other; traps where they led."""
+    for case in calibration_cases():
+        variant = case.name.split("/")[1]
+        task_type, text = case.request.skill.task_type, case.request.skill.text
+        lessons = [lesson for lesson in demo().lessons_of(task_type) if holds(text, lesson.key)]
+        traps = [trap for trap in demo().traps_of(task_type) if holds(text, trap.key)]
+        assert bool(lessons) == (variant == "ignored"), case.name
+        assert bool(traps) == (variant == "misled"), case.name
 
 
 def test_the_set_is_the_same_every_time() -> None:

@@ -37,6 +37,7 @@ class Line:
         self.place = poller.enter(self.sock)
         self.scope = anyio.CancelScope()
         self.heard = b""
+        self.left = anyio.Event()
         self._news = anyio.Event()
 
     async def expect(self, heard: bytes) -> None:
@@ -48,6 +49,12 @@ class Line:
 
     async def listen(self, poller: Poller) -> None:
         """Read until the end, as ``TcpStream`` does."""
+        try:
+            await self._listen(poller)
+        finally:
+            self.left.set()
+
+    async def _listen(self, poller: Poller) -> None:
         with self.scope:
             while not self.place.closed:
                 await poller.wait(self.place)
@@ -121,6 +128,8 @@ async def test_whoever_leaves_is_replaced(shared: bool, how: str, leaver: int) -
             else:
                 poller.leave(gone.place)
                 gone.far.send(b"too late")
+            with anyio.fail_after(5):
+                await gone.left.wait()
             for line in made:
                 if line is not gone:
                     line.far.send(b"x")

@@ -8,6 +8,7 @@ import pytest
 
 from actors.llm.classify import Failure
 from actors.llm.endpoints import resolve_endpoints
+from actors.llm.stream import Complete
 from actors.llm.transport import Transport
 from protocol.llm import ChatAnswer
 from protocol.settings import LlmSettings
@@ -145,6 +146,31 @@ async def test_the_clocks() -> None:
     async with serving(silent) as server:
         failure = await failed(settings(endpoint(server.base_url), first_token_s=0.05))
         assert failure.detail.startswith("first token")
+
+
+async def test_a_server_that_does_not_stop() -> None:
+    """Neither the end of an answer nor that of an error is waited for: the server sees us go."""
+
+    async def endless(connection: Connection) -> None:
+        await connection.request()
+        if connection.number == 1:
+            await connection.send(answer("Hello").removesuffix(b"0\r\n\r\n"))
+        else:
+            await connection.send(b"HTTP/1.1 500 No\r\n\r\n")
+            while True:
+                await connection.send(b"no " * 10_000)
+        await connection.until_gone()
+
+    async with serving(endless) as server:
+        wanted = settings(endpoint(server.base_url), attempt_s=600.0, idle_s=600.0)
+        (target,) = resolve_endpoints(wanted.endpoints, {}, 1)
+        transport = Transport(wanted)
+        with anyio.fail_after(20):
+            for outcome in (Complete, Failure):
+                exchange = await transport.exchange(target, b"{}", 600.0)
+                assert isinstance(exchange.result, outcome)
+                await server.connections[-1].gone.wait()
+        await transport.aclose()
 
 
 async def test_an_address_that_cannot_be_is_fatal() -> None:

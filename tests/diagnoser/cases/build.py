@@ -3,10 +3,10 @@
 Skill and cause agree with the demo's planted world, so that the simulator's judge, whose
 truth that world is, can be measured with the same cases as a real one:
 
-    silent     the seed's skill; the question needs a lesson that is not in it   defect
-    ignored    the seed's skill with every lesson of the class                   lapse
-    slip       the seed's skill, and a question that needs no lesson             lapse
-    misled     the seed's skill with a rule that misleads, which was obeyed      defect
+    silent     a skill that says nothing of the lesson that the question needs   defect
+    ignored    the same skill with every lesson of the class                     lapse
+    slip       a skill whose rule was broken; the question needs no lesson       lapse
+    misled     a skill with a rule that misleads, which was obeyed               defect
 """
 
 from __future__ import annotations
@@ -26,7 +26,8 @@ from protocol.ledger import TraceRow
 from protocol.rollout import Step
 from tests.diagnoser.cases import scenarios as s
 from tests.diagnoser.cases.notes import notes_of
-from tests.twin.conversations import demo, skill_of
+from tests.diagnoser.cases.skills import base_skill
+from tests.twin.conversations import demo
 
 __all__ = ["CalibrationCase", "Planted", "calibration_cases", "trace_rows"]
 
@@ -176,9 +177,7 @@ def _skill(plan: _Plan) -> Skill:
     if plan.variant == "misled":
         lines = [t.text for t in demo().traps_of(plan.task_type) if plan.trap in t.text]
         assert len(lines) == 1, f"{plan.trap!r} names {len(lines)} traps"
-    more = "\n## House rules\n\n" + "\n".join(lines) + "\n" if lines else ""
-    text = skill_of(plan.task_type).rstrip("\n") + "\n"
-    return Skill(task_type=plan.task_type, text=text + more)
+    return base_skill(plan.task_type, *lines)
 
 
 def _question(entry: Entry) -> Question:

@@ -1,4 +1,4 @@
-"""The demo's trees, questions and skills, as a scenario needs them.
+"""The demo's trees and questions, as a scenario needs them.
 
 Reads the trees by itself: what a case shows must not change when the video room words its
 observations in another way.
