@@ -34,6 +34,7 @@ from actors.embedder.actor import check_embedder
 from actors.evolver.document import validate
 from actors.llm.endpoints import resolve_endpoints
 from actors.system import Paths, local_model, uses_twin
+from actors.twin.catalog import LoadError, load_catalog
 from actors.video.store import find_tree
 from actors.video.tree import TreeError
 from actors.workspace.atomic import sweep_tmp, write_atomic
@@ -47,7 +48,7 @@ from actors.workspace.versions import read_skills
 from protocol.settings import Config
 from protocol.workspace import Manifest
 
-__all__ = ["Launch", "check_surroundings", "fresh", "resume", "resume_problems"]
+__all__ = ["Launch", "check_surroundings", "check_world", "fresh", "resume", "resume_problems"]
 
 CONFIG = "config.yaml"
 _OTHER_FILES = 200  # databases, logs, trees, a Redis pool
@@ -80,6 +81,7 @@ def fresh(config_path: Path | None, assignments: Sequence[str], workspace: Path 
     )
     frozen = load_frozen(places["seed"], dataset.questions)
     _check_data(config, frozen)
+    check_world(places.get("world"), places["questions"])
     trees_sha256 = _check_trees(frozen, places["trees"])
     _check_skills(places["seed"], seed.info.skills_version)
     chosen = (workspace or next_workspace(_workspaces(config), config.run.name)).resolve()
@@ -337,6 +339,25 @@ def _allow_open_files(config: Config) -> None:
             f"the endpoints' ceilings add up to {sum(ceilings)} connections, this process may "
             f"open {soft} files and no more than `ulimit -Hn` says: raise that, or lower "
             "llm.concurrency"
+        ) from error
+
+
+def check_world(world: Path | None, questions: Path) -> None:
+    """The simulator answers only what its planted world holds.
+
+    world: None without the simulator. Raises ConfigError naming the question and what to do.
+    """
+    if world is None:
+        return
+    try:
+        load_catalog(world, questions)
+    except LoadError as error:
+        raise ConfigError(
+            [
+                f"twin.world: {error}",
+                "The simulator knows exactly the questions of its world, such as the demo's: name "
+                "endpoints of your own in llm.endpoints, or a twin.world made for these questions",
+            ]
         ) from error
 
 

@@ -26,8 +26,9 @@ from actors.commands.seed_making import (
 from actors.commands.seed_options import Inputs, OptionError
 from actors.commands.seeding import BaselinePass, baseline_pass
 from actors.config import ConfigError, agent_of, dump_config, resolve_path
+from actors.dataset.fingerprint import dataset_fingerprint
 from actors.dataset.split import choose_videos
-from actors.launch import check_surroundings
+from actors.launch import check_surroundings, check_world
 from actors.logs import configure_logs
 from actors.system import Paths, uses_twin
 from actors.video.store import find_tree
@@ -35,9 +36,11 @@ from actors.video.tree import TreeError, parse_tree
 from actors.workspace.atomic import write_atomic
 from actors.workspace.baseline_db import make_baseline_db
 from actors.workspace.errors import SeedError
+from actors.workspace.files import read_json
 from actors.workspace.lock import WorkspaceLock
-from actors.workspace.seed import BASELINE
+from actors.workspace.seed import BASELINE, SEED
 from protocol.documents import PackageTexts
+from protocol.seed import SeedInfo
 from protocol.settings import Config
 
 __all__ = ["PassIncomplete", "from_scratch", "with_cache"]
@@ -60,6 +63,7 @@ def from_scratch(options: SeedOptions, inputs: Inputs) -> Made:
     (what was answered is kept either way), WorkspaceInUse, and what ``finish_seed`` raises.
     """
     config = with_cache(inputs.config)
+    _refuse_other_seed(options, inputs, config)
     _refuse_other_baseline(options)
     check_surroundings(config)
     skills, prompts = documents_of(options, Origin())
@@ -127,6 +131,7 @@ def _paths(options: SeedOptions, inputs: Inputs) -> tuple[Paths, bool]:
     config = inputs.config
     trees = resolve_path(config.data.trees, inputs.config_path)
     world = resolve_path(config.twin.world, inputs.config_path) if uses_twin(config) else None
+    check_world(world, inputs.questions_path)
     problems = []
     subtitles = False
     for video_id in sorted({question.video_id for question in inputs.dataset.questions}):
@@ -164,14 +169,37 @@ def _refuse_impossible(options: SeedOptions, inputs: Inputs) -> None:
     )
 
 
+def _refuse_other_seed(options: SeedOptions, inputs: Inputs, config: Config) -> None:
+    """A finished seed of another agent or other questions: told before anything is spent."""
+    path = options.out / SEED
+    if options.force or not path.exists():
+        return
+    info = read_json(path, SeedInfo, "restore it, or name another folder")
+    for what, there, asked in (
+        ("agent", info.agent, agent_of(config)),
+        (
+            "questions",
+            info.dataset_fingerprint[:8],
+            dataset_fingerprint(inputs.dataset.questions)[:8],
+        ),
+    ):
+        if there != asked:
+            raise SeedError(
+                path,
+                f"is a finished seed with other {what}: {there}; asked for: {asked}",
+                "name another folder, or repeat with --force to replace it",
+            )
+
+
 def _refuse_other_baseline(options: SeedOptions) -> None:
     """Before anything is spent; the work folder's own baseline is no other one."""
     there, own = options.out / BASELINE, options.work / BASELINE
     if options.force or not there.exists():
         return
     if not own.exists() or own.read_bytes() != there.read_bytes():
-        finish = "finish it with `trm seed` without --from-scratch"
-        remedy = f"{finish}, or repeat with --force to replace it"
+        finished = (options.out / SEED).exists()
+        way = "name another folder" if finished else "finish it with `trm seed`, no --from-scratch"
+        remedy = f"{way}, or repeat with --force to replace it"
         raise SeedError(there, "is there already", remedy)
 
 

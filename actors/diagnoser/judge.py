@@ -56,18 +56,18 @@ class GradedCall(msgspec.Struct, frozen=True):
 class JudgeReply(msgspec.Struct, frozen=True):
     """The reply that ``prompts/diagnose_answer.md`` asks for.
 
-    The fields stand in the order in which they are to be thought of: a model that is held to
-    the schema finds the rule before it names the cause.
+    The fields stand in the order in which they are to be thought of: what went wrong, whether
+    the skill has a rule about it, whether it was followed, and only then the cause.
     """
 
     calls: tuple[GradedCall, ...]
     missed_nodes: tuple[str, ...]
     evidence_sufficient: bool
     reasoning_failure: ReasoningFailure | tuple[ReasoningFailure, ...] | None
+    finding: Annotated[str, Meta(min_length=1)]
     rule: str
     followed: Followed
     cause: Cause
-    finding: Annotated[str, Meta(min_length=1)]
 
     @property
     def failures(self) -> tuple[ReasoningFailure, ...]:

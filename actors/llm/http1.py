@@ -225,6 +225,7 @@ class Http1Transport(httpx.AsyncBaseTransport):
         """One for all connections: it is costly to make."""
         if self._tls is None:
             self._tls = httpx.create_ssl_context(trust_env=False)
+            self._tls.set_alpn_protocols(["http/1.1"])
         return self._tls
 
     def _take(self, origin: _Origin) -> _Connection | None:

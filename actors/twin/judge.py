@@ -28,6 +28,7 @@ _NODE = re.compile(r"[\w-]+_L[123]_\d+")
 _NO_RULE = "none"
 
 Cause = Literal["defect", "lapse", "uncertain"]
+Followed = Literal["yes", "no", "unclear", "none"]
 Amount = Literal["all", "most", "half", "little", "nothing"]
 # Never so bad that it would be a failed extraction: that is not what the world plants.
 _KEPT: tuple[Amount, ...] = ("all", "all", "most", "half")
@@ -49,19 +50,19 @@ class Verdict(msgspec.Struct, frozen=True):
     missed_nodes: tuple[str, ...]
     evidence_sufficient: bool
     reasoning_failure: str | None
-    rule: str
-    followed: Literal["yes", "no", "unclear", "none"]
-    cause: Cause
     finding: str
+    rule: str
+    followed: Followed
+    cause: Cause
 
 
 class _Opinion(msgspec.Struct, frozen=True):
     """The part of a verdict that the world has a truth about."""
 
-    rule: str
-    followed: Literal["yes", "no", "unclear", "none"]
-    cause: Cause
     finding: str
+    rule: str
+    followed: Followed
+    cause: Cause
 
 
 def judge_reply(
@@ -102,10 +103,10 @@ def _verdict(
         missed_nodes=missed,
         evidence_sufficient=enough,
         reasoning_failure=_failure(key) if enough else None,
+        finding=opinion.finding,
         rule=opinion.rule,
         followed=opinion.followed,
         cause=opinion.cause,
-        finding=opinion.finding,
     )
 
 

@@ -127,10 +127,10 @@ def verdict(**changes: object) -> str:
         "missed_nodes": [],
         "evidence_sufficient": True,
         "reasoning_failure": "logic_error",
+        "finding": "The first match was taken for the first event.",
         "rule": "none",
         "followed": "none",
         "cause": "defect",
-        "finding": "The first match was taken for the first event.",
     }
     return msgspec.json.encode(said | changes).decode()
 

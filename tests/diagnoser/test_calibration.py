@@ -156,7 +156,7 @@ def _truth(case: CalibrationCase, cause: Cause, request: Chat) -> dict[str, obje
         "evidence_sufficient": planted.error_type == "reasoning_failure",
         "reasoning_failure": planted.subtype,
         "rule": rule[cause],
-        "followed": "no" if cause == "lapse" else "none",
+        "followed": {"defect": "none", "lapse": "no", "uncertain": "unclear"}[cause],
         "cause": cause,
         "finding": "Said without the answer.",
     }

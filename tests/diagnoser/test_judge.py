@@ -12,6 +12,7 @@ from prompts.reply import reply_schema
 from prompts.templates import load_templates
 from prompts.trajectory import read_steps
 from protocol.diagnoser import Cause, Diagnosis
+from protocol.documents import Skill
 from protocol.ledger import TraceRow
 from protocol.llm import Chat, ChatAnswer
 from tests.diagnoser.make import QUESTION, REQUEST, RULE, answer, call, submit, verdict
@@ -80,12 +81,44 @@ def test_the_number_of_graded_calls_is_bounded() -> None:
     assert brief([*rows, submit(31)], 9000).graded == tuple(range(15, 31))
 
 
-def test_the_schema_has_the_rule_before_the_cause() -> None:
-    """A model that is held to the schema writes its fields in this order."""
+def test_the_schema_has_the_cause_behind_what_it_follows_from() -> None:
+    """A model that is held to the schema writes what went wrong, the rule, and then the cause."""
     fields = list(msgspec.json.decode(reply_schema(JudgeReply))["properties"])
-    assert fields.index("calls") < fields.index("evidence_sufficient") < fields.index("rule")
-    assert fields.index("rule") < fields.index("followed") < fields.index("cause")
-    assert fields[-1] == "finding"
+    order = ("calls", "evidence_sufficient", "finding", "rule", "followed", "cause")
+    assert [field for field in fields if field in order] == list(order)
+    assert fields[-1] == "cause"
+
+
+def test_a_model_that_is_held_to_the_schema_cannot_make_up_a_rule_or_a_step() -> None:
+    """Both are closed lists; a small model that was free to copy invented them."""
+    schema = msgspec.json.decode(brief().schema)
+    assert schema["properties"]["rule"] == {"enum": ["none", RULE]}
+    assert schema["$defs"]["GradedCall"]["properties"]["step"] == {"enum": [1, 2]}
+    assert list(schema["properties"]) == list(JudgeReply.__struct_fields__)
+    none = msgspec.json.decode(brief((submit(1),)).schema)
+    assert none["$defs"]["GradedCall"]["properties"]["step"] == {"type": "integer"}
+
+
+def test_lists_that_are_too_long_for_a_schema_are_left_out() -> None:
+    """Servers bound them; the reply is checked all the same."""
+    for lines in (["x" * 200] * 3, ["y" * 70 + str(n) for n in range(180)], list("ab" * 150)):
+        text = "\n".join(f"- {n} {line}" for n, line in enumerate(lines))
+        request = msgspec.structs.replace(REQUEST, skill=Skill(task_type="Order", text=text))
+        found = brief_of(TEMPLATE, request, read_steps(LOOKS), max_trace_chars=2000)
+        rule = msgspec.json.decode(found.schema)["properties"]["rule"]
+        assert ("enum" in rule) == (len(lines) == 3)
+
+
+@pytest.mark.anyio
+async def test_the_narrow_schema_goes_to_the_judge() -> None:
+    asked: list[Chat] = []
+
+    async def chat(request: Chat) -> ChatAnswer:
+        asked.append(request)
+        return answer(verdict(calls=BOTH_READ))
+
+    await judge(chat, TEMPLATE, REQUEST, read_steps(LOOKS), brief())
+    assert asked[0].json_schema == brief().schema
 
 
 # -- what a reply means -----------------------------------------------------------------
@@ -153,6 +186,7 @@ async def test_causes_that_agree_with_the_rule(rule: str, followed: str, cause: 
     ("rule", "followed", "cause", "problem"),
     [
         ("none", "none", "lapse", "without a rule it is no lapse"),
+        ("none", "none", "uncertain", '`rule` is "none", so that `cause` is "defect"'),
         (RULE, "no", "defect", '`cause` is "lapse" and not "defect"'),
         (RULE, "yes", "lapse", '`cause` is "defect" and not "lapse"'),
         (RULE, "unclear", "defect", '`cause` is "uncertain" and not "defect"'),

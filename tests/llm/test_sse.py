@@ -50,6 +50,28 @@ def test_any_split_gives_the_same_events(body: bytes, cuts: list[int]) -> None:
     assert read(*[body[i : i + 1] for i in range(len(body))]) == whole
 
 
+@given(lines=st.lists(st.tuples(LINES, ENDS), max_size=20), borders=st.sets(st.integers(0, 20)))
+def test_borders_between_lines_carry_no_meaning_either(
+    lines: list[tuple[bytes, bytes]], borders: set[int]
+) -> None:
+    """Where most of them are; an event may be open across one."""
+    chunks = [b""]
+    for number, (line, end) in enumerate(lines):
+        if number in borders:
+            chunks.append(b"")
+        chunks[-1] += line + end
+    assert read(*chunks) == read(b"".join(chunks))
+
+
+def test_one_chunk_is_one_event_unless_one_is_open() -> None:
+    """The usual chunk, after a chunk that was none, and after the place of a byte order mark."""
+    assert read(b"data: 1\n\n", b"data: 2\n\n") == [SseEvent(b"1"), SseEvent(b"2")]
+    assert read(b"event: error\n", b"data: 1\n\n") == [SseEvent(b"1", b"error")]
+    assert read(b"data: 1\n", b"data: 2\n\n") == [SseEvent(b"1\n2")]
+    assert read(b"data: \n\n", b"data:  1\n\n") == [SseEvent(b" 1")]
+    assert read(b"data: 1\n\n", b"\xef\xbb\xbfdata: 2\n\n") == [SseEvent(b"1")]
+
+
 @pytest.mark.parametrize("end", [b"\n", b"\r\n", b"\r"])
 def test_line_ends(end: bytes) -> None:
     """Three line ends, and several data lines make one event."""

@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 from typing import get_args
 
+import msgspec
 import pytest
 
 import actors.diagnoser.actor
@@ -34,10 +35,14 @@ def text_of(name: str) -> str:
     return load_templates([name])[name].text
 
 
+def examples_of(name: str) -> list[str]:
+    """The replies that the template shows as its form: the lines that are JSON objects."""
+    return [line for line in text_of(name).splitlines() if line.startswith('{"')]
+
+
 def example_of(name: str) -> str:
-    """The reply that the template shows as its form: the line that is a JSON object."""
-    (line,) = [line for line in text_of(name).splitlines() if line.startswith('{"')]
-    return line
+    """One of them."""
+    return examples_of(name)[-1]
 
 
 def test_p0_1_all_missing_templates_are_named_at_once(tmp_path: Path) -> None:
@@ -62,14 +67,12 @@ def test_p0_1_every_consumed_template_exists(name: str) -> None:
 def test_p0_1_the_stated_reply_format_is_what_the_parser_reads(name: str) -> None:
     """P0-1: the template's own example decodes, and holds every field that is read."""
     wanted = REPLIES[name]
-    example = example_of(name)
-    assert isinstance(decode_reply(example, wanted), Decoded)
-    assert isinstance(decode_reply(f"Sure:\n```json\n{example}\n```\n", wanted), Decoded)
-    for field in wanted.__struct_fields__:
-        assert f'"{field}"' in example
     nested = {"evolve_skill": ProposedEdit, "diagnose_answer": GradedCall}[name]
-    for field in nested.__struct_fields__:
-        assert f'"{field}"' in example
+    for example in examples_of(name):
+        assert isinstance(decode_reply(example, wanted), Decoded)
+        assert isinstance(decode_reply(f"Sure:\n```json\n{example}\n```\n", wanted), Decoded)
+        for field in (*wanted.__struct_fields__, *nested.__struct_fields__):
+            assert f'"{field}"' in example
 
 
 @pytest.mark.parametrize("name", sorted(REPLIES))
@@ -145,6 +148,15 @@ def test_the_judge_is_told_the_fields_in_the_order_of_its_reply() -> None:
     assert numbered == list(JudgeReply.__struct_fields__)
     named = re.findall(r'"(\w+)":', re.sub(r"\[\{.*?\}\]", "[]", example_of("diagnose_answer")))
     assert named == numbered
+
+
+def test_the_judge_sees_both_causes_and_each_agrees_with_its_rule() -> None:
+    """After one example, of a lapse, a small model said "lapse" in five of five diagnoses."""
+    shown = [msgspec.json.decode(line, type=JudgeReply) for line in examples_of("diagnose_answer")]
+    assert {(reply.rule == "none", reply.followed, reply.cause) for reply in shown} == {
+        (True, "none", "defect"),
+        (False, "no", "lapse"),
+    }
 
 
 def test_the_judge_is_told_what_is_no_reason() -> None:

@@ -276,6 +276,7 @@ def test_changed_trees_are_another_run(tmp_path: Path) -> None:
         (["--set", "data.seed=config"], "seed.json"),
         (["--resume", "/nonexistent"], "no workspace"),
         (["no-such.yaml"], "no-such.yaml"),
+        (["--set", "twin.world=pyproject.toml"], "twin.world"),
         (["--set", "llm.concurrency=2000000000"], "ulimit -Hn"),
         (["--set", "limits.max_usd=5"], "usd_per_m_prompt"),
         (["--set", "llm.search.extra_body={model: x}"], "which the client writes itself"),

@@ -156,3 +156,38 @@ def test_an_infeasible_split_loses_no_answer(
     trm(*scratch(out, small))
     assert set(answered(tmp_path / "seed.work").values()) == {1}
     assert files_of(out) == files_of(whole)
+
+
+def test_a_world_that_lacks_a_question_is_told_before_anything_is_made(
+    trm: Trm, small: Path, tmp_path: Path
+) -> None:
+    """The simulator knows its own questions only: named, with what to do, and no traceback."""
+    world = tmp_path / "world.json"
+    planted = json.loads((DEMO / "world.json").read_text(encoding="utf-8"))
+    planted["questions"] = planted["questions"][1:]
+    world.write_text(json.dumps(planted), encoding="utf-8")
+    told = trm(*scratch(tmp_path / "seed", small), "--set", f"twin.world={world}", expect=2)
+    assert "twin.world" in told.err
+    assert "name endpoints of your own" in told.err
+    assert "Traceback" not in told.err
+    assert not (tmp_path / "seed").exists()
+    assert not (tmp_path / "seed.work").exists()
+
+
+def test_a_finished_seed_of_another_agent_is_refused_before_the_pass(
+    trm: Trm, small: Path, whole: Path, tmp_path: Path
+) -> None:
+    """A pass costs money: what it could not be used for is told first."""
+    before = files_of(whole)
+    work = tmp_path / "work"
+    told = trm(
+        *scratch(whole, small),
+        "--work",
+        work,
+        "--set",
+        "llm.search.temperature=0.1",
+        expect=2,
+    )
+    assert "is a finished seed with other agent" in told.err
+    assert files_of(whole) == before
+    assert not work.exists()
