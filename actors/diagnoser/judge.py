@@ -177,14 +177,15 @@ def _schema(skill_text: str, graded: Sequence[int]) -> str:
 
 
 def _problem(reply: JudgeReply, skill_text: str, graded: Sequence[int]) -> str | None:
-    """Why a reply of the right form cannot be used, as a sentence to the judge."""
+    """Why a reply of the right form cannot be used, as a sentence to the judge.
+
+    ``uncertain`` contradicts nothing: a judge that will not say is no evidence for an edit.
+    """
     if graded and not any(call.step in graded for call in reply.calls):
         return f"`calls` must have an entry for each of the steps {', '.join(map(str, graded))}"
     if says_none(reply.rule):
         if reply.cause == "lapse":
             return '`cause` is "lapse" but `rule` is "none": without a rule it is no lapse'
-        if reply.cause == "uncertain" and reply.followed != "unclear":
-            return '`rule` is "none", so that `cause` is "defect", unless `followed` is "unclear"'
         return None
     if find_rule(skill_text, reply.rule) is None:
         return '`rule` is not in the skill: copy one of its lines word for word, or write "none"'
