@@ -34,7 +34,7 @@ from protocol.gate import (
 )
 from protocol.keys import candidate_salt
 from protocol.ledger import DecisionRow, OutcomeRow, Record, Select, Where, rows_of
-from protocol.rollout import Answered, Missed, Rollout, reasons_of
+from protocol.rollout import Answered, Missed, Rollout, out_of_budget, reasons_of
 from protocol.settings import GateSettings
 
 __all__ = ["GateActor", "GateState"]
@@ -211,6 +211,8 @@ class GateActor(Actor):
             blocks.append(answers)
             rollouts += spent
             lost += missed
+            if out_of_budget(missed):  # the operator's own limit: what it cut off decides nothing
+                return _outage(request, lost)
             standing = decide(ladder, blocks, rules)
         if standing.verdict == "undecided" and not all(missed.lasting for missed in lost):
             return _outage(request, lost)

@@ -17,17 +17,21 @@ from tests.system.runs import SMALL, events, result_of, run_to_end, running, set
 pytestmark = [pytest.mark.system, pytest.mark.timeout(180)]
 
 
+@pytest.mark.parametrize("calls", [300, 420])
 def test_S18_a_limit_stops_in_order_and_the_run_goes_on_when_it_is_raised(
-    tmp_path: Path, undisturbed_result: dict[str, object]
+    tmp_path: Path, undisturbed_result: dict[str, object], calls: int
 ) -> None:
-    """S18: typed stop, exit 75, no made-up answers; what was spent counts after a resume too."""
+    """S18: typed stop, exit 75, no made-up answers; what was spent counts after a resume too.
+
+    Wherever the limit falls: in a pass, a diagnosis or a gate's block, it decides nothing.
+    """
     workspace = tmp_path / "run"
-    limited = (*SMALL, "limits.max_calls=300")
+    limited = (*SMALL, f"limits.max_calls={calls}")
     done = run_to_end(*settings(limited), "--workspace", str(workspace), expect=75)
-    assert "limits.max_calls = 300: 300 calls were made" in done.stderr
+    assert f"limits.max_calls = {calls}: {calls} calls were made" in done.stderr
     assert f"--resume {workspace}" in done.stderr
     again = run_to_end("--resume", str(workspace), expect=75)
-    assert "limits.max_calls = 300: 300 calls were made" in again.stderr
+    assert f"limits.max_calls = {calls}: {calls} calls were made" in again.stderr
     run_to_end("--resume", str(workspace), "--set", "limits.max_calls=null")
     assert result_of(workspace) == undisturbed_result
 
