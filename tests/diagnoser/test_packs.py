@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 import msgspec
 import pytest
@@ -12,68 +12,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from actors.diagnoser.actor import DiagnoserActor
-from actors.diagnoser.cases import gather
-from actors.diagnoser.packs import case_packs
 from prompts.trajectory import EmptyTrajectory
 from protocol.base import Refused, Request
-from protocol.dataset import Question
-from protocol.diagnoser import CallGrade, CasePacks, GetCasePacks, PackCase, ToolPack, ToolSpan
-from protocol.ledger import AnyRow, DiagnosisRow, OutcomeRow, Select, Selected, TraceRow
-from tests.diagnoser.make import SETTINGS, call, diagnosed, outcome, question, submit
+from protocol.diagnoser import CasePacks, GetCasePacks, PackCase
+from protocol.ledger import AnyRow, Select, Selected
+from tests.diagnoser.make import SETTINGS, call, diagnosed, question, submit
+from tests.diagnoser.shelf import LOOK, TOOLS, Shelf, graded, names
 from tests.support.fakes import FakeAddress
-
-TOOLS = ("view_node", "search_similar", "submit_answer")
-LOOK = '{"node_id": "v1_L1_000"}'
-
-
-class Shelf:
-    """Stored rows under way."""
-
-    def __init__(self) -> None:
-        self.questions: dict[str, Question] = {}
-        self.outcomes: list[OutcomeRow] = []
-        self.traces: list[TraceRow] = []
-        self.diagnoses: list[DiagnosisRow] = []
-
-    def add(
-        self,
-        name: str,
-        *,
-        task_type: str = "Order",
-        run_key: str = "e1/order/s1",
-        rows: Sequence[TraceRow] | None = None,
-        judged: DiagnosisRow | None = None,
-        **changes: object,
-    ) -> Shelf:
-        """One answer: by default wrong after one look."""
-        at = {"run_key": run_key, "question_id": name}
-        self.questions[name] = question(name, task_type)
-        self.outcomes.append(outcome(**at, task_type=task_type, **changes))
-        if rows is None:
-            rows = (call(1, "view_node", LOOK, '["v1_L1_000"]'), submit(2))
-        self.traces += [msgspec.structs.replace(row, **at) for row in rows]
-        if judged is not None:
-            self.diagnoses.append(msgspec.structs.replace(judged, **at))
-        return self
-
-    def packs(self, max_chars: int = 600, max_calls: int | None = 8) -> CasePacks:
-        """What the editors get."""
-        gathered = gather(
-            self.questions.values(),
-            self.outcomes,
-            self.traces,
-            self.diagnoses,
-            max_calls=max_calls,
-        )
-        return case_packs(gathered, TOOLS, max_chars=max_chars)
-
-
-def names(cases: Iterable[PackCase | ToolSpan]) -> list[str]:
-    return [case.question_id for case in cases]
-
-
-def tool(packs: CasePacks, name: str) -> ToolPack:
-    return next(pack for pack in packs.tools if pack.tool == name)
 
 
 def texts(packs: CasePacks) -> Iterator[tuple[str, str]]:
@@ -214,106 +159,6 @@ def test_an_unknown_budget_leaves_only_those_that_never_looked() -> None:
         shelf.add(f"blind{number}", rows=(submit(1),)).add(f"one{number}")
     assert habit(shelf.packs(max_calls=None), "early_submit")[0] == 3
     assert habit(shelf.packs(max_calls=8), "early_submit")[0] == 6
-
-
-# -- tools ------------------------------------------------------------------------------
-
-
-def graded(*pairs: tuple[int, float, float]) -> str:
-    grades = [
-        CallGrade(step=step, completeness=completeness, hallucination=hallucination)
-        for step, completeness, hallucination in pairs
-    ]
-    return msgspec.json.encode(grades).decode()
-
-
-def test_failing_and_good_spans() -> None:
-    rows = (
-        call(1, "search_similar", '{"query": "boat"}', '["v1_L2_004"]', observation="hits"),
-        call(2, "view_node", LOOK, '["v1_L1_000"]', observation="a card", thought="Next."),
-        call(3, "view_node", '{"node_id": "x"}', observation="There is no node 'x'."),
-        submit(4),
-    )
-    shelf = Shelf().add(
-        "a", rows=rows, judged=diagnosed(grades=graded((1, 1.0, 0.0), (2, 0.5, 0.75)))
-    )
-    shelf.add("b", rows=rows, judged=diagnosed(grades=graded((1, 0.25, 0.0), (2, 1.0, 0.25))))
-    packs = shelf.packs()
-    view, search = tool(packs, "view_node"), tool(packs, "search_similar")
-    assert [(span.question_id, span.step, span.reason) for span in view.failing] == [
-        ("a", 2, "claims about it that its text does not support"),
-        ("a", 3, "it showed nothing"),
-        ("b", 3, "it showed nothing"),
-    ]
-    assert view.good == ()
-    assert [(span.question_id, span.reason) for span in search.failing] == [
-        ("b", "most of what mattered was lost")
-    ]
-    (good,) = search.good
-    assert (good.question_id, good.arguments) == ("a", '{"query": "boat"}')
-    assert (good.observation, good.follows) == ("hits", "Next.")
-    assert (good.completeness, good.hallucination) == (1.0, 0.0)
-    assert (view.calls, view.empty, view.graded) == (4, 2, 2)
-    assert (view.completeness, view.hallucination) == (0.75, 0.75)
-
-
-def test_evidence_of_a_right_answer_is_a_good_span() -> None:
-    """Right answers are not judged; what they cite was worth the call."""
-    proof = '{"answer": "B", "confidence": 0.9, "evidence": "v1_L1_000: a boat"}'
-    look = call(1, "view_node", LOOK, '["v1_L1_000"]')
-    other = call(2, "search_similar", "{}", '["v1_L2_009"]')
-    rows = (look, other, call(3, "submit_answer", proof))
-    packs = Shelf().add("a", rows=rows, outcome="right").packs()
-    assert [span.reason for span in tool(packs, "view_node").good] == ["evidence of a right answer"]
-    assert tool(packs, "search_similar").good == ()
-    assert [span.reason for span in tool(packs, "submit_answer").good] == ["sure and right"]
-
-
-def test_submissions_without_a_letter_fail() -> None:
-    """One that ended nothing, and the last of an answer without a letter."""
-    odd = call(1, "submit_answer", '{"answer": "both"}', observation="Submit exactly one of A, B.")
-    shelf = Shelf().add("q1", rows=(odd, submit(2, 0.1)))
-    shelf.add("q2", rows=(odd,), stop="no_answer", letter=None)
-    shelf.add("q3", rows=(submit(1, 0.8),))
-    failing = tool(shelf.packs(), "submit_answer").failing
-    assert [(span.question_id, span.reason) for span in failing] == [
-        ("q1", "no valid letter"),
-        ("q2", "no valid letter"),
-        ("q3", "sure and wrong"),
-    ]
-    assert failing[0].observation == "Submit exactly one of [an option], [an option]."
-
-
-def test_refused_calls_fail_whatever_the_tool() -> None:
-    """A wrong argument, an unknown strategy; a strategy that was read has shown nothing amiss."""
-    rows = (
-        call(1, "search_similar", "{}", flags='["bad_call"]'),
-        call(2, "read_skill", '{"name": "x"}', flags='["refused"]'),
-        call(3, "read_skill", '{"name": "Order"}', observation="- Look twice."),
-        submit(4),
-    )
-    shelf = Shelf().add("q1", rows=rows)
-    gathered = gather(
-        shelf.questions.values(), shelf.outcomes, shelf.traces, shelf.diagnoses, max_calls=8
-    )
-    search, read = case_packs(gathered, ("search_similar", "read_skill"), max_chars=600).tools
-    assert [(span.step, span.reason) for span in search.failing] == [(1, "it was refused")]
-    assert [(span.step, span.reason) for span in read.failing] == [(2, "it was refused")]
-    assert (search.calls, search.empty, read.calls, read.empty) == (1, 1, 2, 0)
-
-
-def test_a_tool_that_was_never_called() -> None:
-    pack = tool(Shelf().add("a").packs(), "search_similar")
-    assert (pack.calls, pack.graded, pack.completeness, pack.hallucination) == (0, 0, None, None)
-
-
-def test_a_few_spans_of_many_and_not_all_of_one_kind() -> None:
-    shelf = Shelf()
-    empty = call(1, "view_node", '{"node_id": "x"}')
-    for number in range(9):
-        shelf.add(f"a{number}", rows=(empty, empty, submit(3)))
-        shelf.add(f"b{number}", judged=diagnosed(grades=graded((1, 0.0, 0.0))))
-    assert names(tool(shelf.packs(), "view_node").failing) == ["b0", "b1", "a0", "a1"]
 
 
 # -- what holds for all of them ---------------------------------------------------------
