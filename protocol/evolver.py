@@ -43,7 +43,9 @@ EditStatus = Literal[
     "too_long",
     "leak",
     "over_budget",
+    "not_chosen",
     "already_rejected",
+    "like_rejected",
 ]
 
 
@@ -80,6 +82,7 @@ class Proposal(Message, frozen=True, kw_only=True, tag=True):
     """A candidate that passed every check: ready for the gate.
 
     notes: appendix notes that the candidate carries, beside its applied edits.
+    consolidated: the appendix was compacted on the way.
     """
 
     candidate: Skill
@@ -87,6 +90,7 @@ class Proposal(Message, frozen=True, kw_only=True, tag=True):
     notes: tuple[str, ...]
     editor_calls: int
     parse_failures: int
+    consolidated: bool = False
 
 
 class NoProposal(Message, frozen=True, kw_only=True, tag=True):

@@ -18,6 +18,7 @@ __all__ = [
     "candidate_salt",
     "epoch_salt",
     "evaluation_key",
+    "slow_key",
     "slug",
     "step_key",
 ]
@@ -33,6 +34,11 @@ def slug(task_type: str) -> str:
 def step_key(epoch: int, task_type: str, step: int) -> str:
     """The step's own path; rollouts, diagnosis, proposal and gate lie below it."""
     return f"e{epoch}/{slug(task_type)}/s{step}"
+
+
+def slow_key(epoch: int) -> str:
+    """The slow update's own path: its two passes and everything that it writes lie below it."""
+    return f"e{epoch}/slow"
 
 
 def evaluation_key(epoch: int, pool: PoolName, kind: str) -> str:

@@ -33,6 +33,7 @@ __all__ = [
     "RejectedRow",
     "Select",
     "Selected",
+    "SlowRow",
     "Spent",
     "StepRow",
     "TraceRow",
@@ -130,7 +131,9 @@ class DiagnosisRow(Row, frozen=True, kw_only=True, tag=True):
 class EditRow(Row, frozen=True, kw_only=True, tag=True):
     """One proposed edit and its fate. support: a JSON list of question ids.
 
-    op: an edit's, or ``note`` for an appendix note (position after the edits).
+    op: an edit's; ``note``: an appendix note (position after the edits); ``consolidate``: the
+    compacted appendix; ``momentum``: a momentum region. document: ``skill``, ``system`` or a
+    tool's name; task_type is empty where it is no skill.
     """
 
     TABLE: ClassVar[str] = "edits"
@@ -146,6 +149,7 @@ class EditRow(Row, frozen=True, kw_only=True, tag=True):
     reason: str
     status: str
     detail: str
+    document: str = "skill"
 
 
 class DecisionRow(Row, frozen=True, kw_only=True, tag=True):
@@ -181,6 +185,7 @@ class RejectedRow(Row, frozen=True, kw_only=True, tag=True):
     """The rejected ledger: a candidate that the gate did not take.
 
     edits: a JSON list of ``Edit``; notes: a JSON list of the appendix notes beside them.
+    document: as of ``EditRow``; wins and losses of a slow candidate are questions of val.
     """
 
     TABLE: ClassVar[str] = "rejected"
@@ -195,6 +200,7 @@ class RejectedRow(Row, frozen=True, kw_only=True, tag=True):
     e_value: float
     wins: int
     losses: int
+    document: str = "skill"
 
 
 class StepRow(Row, frozen=True, kw_only=True, tag=True):
@@ -231,9 +237,12 @@ class DocumentRow(Row, frozen=True, kw_only=True, tag=True):
 
 
 class EvaluationRow(Row, frozen=True, kw_only=True, tag=True):
-    """A package's pass over a pool. kind: ``seed``, ``fast``, ``slow_candidate`` or ``final``.
+    """A package on a pool. kind: ``seed``, ``fast``, ``slow_candidate``, ``final``, ``best_hard``.
 
+    ``final`` is the package that stands at the end of an epoch: exactly one row (row P2-5).
     soft and mixed are means over the planned questions that are not missing.
+    outcomes_key: the pass whose outcomes were counted; another row's where the same package was
+    evaluated before.
     """
 
     TABLE: ClassVar[str] = "evaluations"
@@ -250,6 +259,38 @@ class EvaluationRow(Row, frozen=True, kw_only=True, tag=True):
     missing: int
     soft: float
     mixed: float
+    outcomes_key: str
+
+
+class SlowRow(Row, frozen=True, kw_only=True, tag=True):
+    """An epoch's slow update. result: ``kept``, ``dropped``, ``nothing`` (no candidate) or ``off``.
+
+    wins, losses: questions of val right only under the candidate, only under the fast package;
+    p_harm: P(Bin(wins + losses, 1/2) >= losses). reason: why, in words. *_mixed: on val.
+    regressed to stable: the compared questions of diag. momentum: classes whose region was
+    written; prompt_edits: edits applied to the system prompt and the tool prompts.
+    """
+
+    TABLE: ClassVar[str] = "slow_updates"
+    KEY: ClassVar[tuple[str, ...]] = ("epoch",)
+
+    epoch: int
+    result: str
+    reason: str
+    skills_version: str
+    prompts_version: str
+    regressed: int
+    persistent: int
+    improved: int
+    stable: int
+    momentum: int
+    prompt_edits: int
+    wins: int
+    losses: int
+    pairs: int
+    p_harm: float
+    fast_mixed: float
+    candidate_mixed: float
 
 
 class EpochRow(Row, frozen=True, kw_only=True, tag=True):
@@ -322,6 +363,7 @@ AnyRow = (
     | StepRow
     | DocumentRow
     | EvaluationRow
+    | SlowRow
     | EpochRow
     | BaselineRow
     | AttemptRow

@@ -251,7 +251,12 @@ class DiagnoserSettings(Section, frozen=True, kw_only=True, forbid_unknown_field
 
 
 class EvolverSettings(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Edits. edit_budget_*: the learning rate at the first and the last step of the run."""
+    """Edits. edit_budget_*: the learning rate at the first and the last step of the run.
+
+    prompt_edit_budget: edits per slow update of the system prompt and of each tool prompt.
+    consolidate_above: notes in an appendix above which it is compacted.
+    similarity: from this share of common words on, an edit counts as one that was rejected.
+    """
 
     concurrency: Positive
     minibatch: Positive
@@ -261,11 +266,16 @@ class EvolverSettings(Section, frozen=True, kw_only=True, forbid_unknown_fields=
     max_skill_chars: Positive
     max_growth: Annotated[float, Meta(gt=0, le=100)]
     max_notes: Positive
+    consolidate_above: Positive
+    max_momentum_chars: Positive
+    max_prompt_chars: Positive
+    prompt_edit_budget: Positive
+    similarity: Annotated[float, Meta(gt=0, le=1)]
     max_trace_chars: Positive
 
 
 class GateSettings(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The sequential test (GATE.md)."""
+    """The sequential test (GATE.md). fresh_after: rejections after which a snapshot is redrawn."""
 
     profile: Literal["balanced", "growth", "audit"]
     alpha_small: Annotated[float, Meta(gt=0, lt=1)]
@@ -279,16 +289,24 @@ class GateSettings(Section, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     futility_power: Share
     harm_e: Annotated[float, Meta(gt=1)]
     missing_retries: Count
+    fresh_after: Positive
 
 
 class TrainerSettings(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Epochs and decisions on whole packages. early_stop_patience: epochs (row P0-5)."""
+    """Epochs and decisions on whole packages. early_stop_patience: epochs (row P0-5).
+
+    slow_questions: compared by the slow update; slow_harm_p: it is dropped when the paired test
+    on val finds harm at this level.
+    """
 
     epochs: Positive
     early_stop_patience: Positive
     min_coverage: Share
     run_holdout_eval: bool
     max_batches: Positive | None
+    slow_update: bool
+    slow_questions: Positive
+    slow_harm_p: Annotated[float, Meta(gt=0, lt=1)]
 
 
 class TwinSettings(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):

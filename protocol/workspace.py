@@ -5,12 +5,14 @@ from __future__ import annotations
 from typing import ClassVar
 
 from protocol.base import Message, Refused, Request
-from protocol.documents import Package, PackageTexts, Skill
+from protocol.documents import Document, Package, PackageTexts, Skill
 
 __all__ = [
     "GetManifest",
     "Manifest",
     "OpenPackage",
+    "PromptsSaved",
+    "SavePrompts",
     "SaveSkills",
     "SkillsSaved",
     "UpdateManifest",
@@ -78,4 +80,24 @@ class SaveSkills(Request[SkillsSaved], frozen=True, kw_only=True, tag=True):
 
     parent: str
     skills: tuple[Skill, ...]
+    trigger: str
+
+
+class PromptsSaved(Message, frozen=True, kw_only=True, tag=True):
+    """The version that holds the texts now."""
+
+    version: str
+
+
+class SavePrompts(Request[PromptsSaved], frozen=True, kw_only=True, tag=True):
+    """Write a new prompts version: the parent's files with these documents in their place.
+
+    documents: by name: ``protocol.slow.SYSTEM`` or a tool's, which the parent must have.
+    trigger: as of ``SaveSkills``.
+    """
+
+    IDEMPOTENT: ClassVar[bool] = True
+
+    parent: str
+    documents: tuple[Document, ...]
     trigger: str

@@ -93,6 +93,7 @@ async def evaluate(
         missing=counted.missing,
         soft=counted.soft,
         mixed=counted.mixed,
+        outcomes_key=run_key,
     )
     await peers.ledger.ask(Record(scope=scope, rows=(row,)))
     return row

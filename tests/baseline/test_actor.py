@@ -50,6 +50,7 @@ SETTINGS = GateSettings(
     futility_power=0.1,
     harm_e=10.0,
     missing_retries=RETRIES,
+    fresh_after=4,
 )
 
 

@@ -63,6 +63,11 @@ def settings(**changes: int | float) -> EvolverSettings:
         max_skill_chars=8000,
         max_growth=2.0,
         max_notes=5,
+        consolidate_above=5,
+        max_momentum_chars=1500,
+        max_prompt_chars=12000,
+        prompt_edit_budget=2,
+        similarity=0.85,
         max_trace_chars=1000,
     )
     return msgspec.structs.replace(base, **changes)

@@ -42,6 +42,7 @@ SETTINGS = GateSettings(
     futility_power=0.1,
     harm_e=10.0,
     missing_retries=2,
+    fresh_after=4,
 )
 CLASS = "Counting Problem"
 CURRENT = Skill(task_type=CLASS, text="count")

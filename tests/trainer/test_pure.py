@@ -49,6 +49,7 @@ def _row(
         missing=0,
         soft=0.5,
         mixed=mixed,
+        outcomes_key="",
     )
 
 
