@@ -67,10 +67,14 @@ class Unit(Message, frozen=True, kw_only=True, tag=True):
 
 
 class KnownOutcome(Message, frozen=True, kw_only=True, tag=True):
-    """A question's latest known result; missing results are not known."""
+    """A question's latest known result; missing results are not known.
+
+    confidence: the agent's own, where it is known.
+    """
 
     question_id: str
     right: bool
+    confidence: float = 0.5
 
 
 class ClassCount(Message, frozen=True, kw_only=True, tag=True):

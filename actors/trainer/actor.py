@@ -9,9 +9,11 @@ import msgspec
 
 from actors.runtime.actor import Actor, Context, handles
 from actors.runtime.address import Address, ask_or
-from actors.trainer.epoch import Drained, epoch_row, run_epoch
-from actors.trainer.evaluate import evaluate
+from actors.trainer.epoch import Drained, EpochSkills, epoch_row, run_epoch
+from actors.trainer.evaluate import evaluate, restated
+from actors.trainer.holdout import holdout
 from actors.trainer.peers import Peers
+from actors.trainer.slow import SlowPlan, Stands, slow_update
 from actors.trainer.state import TrainerState, after_epoch
 from protocol.base import Refused, Scope
 from protocol.documents import Package, PackageTexts, Skill
@@ -131,7 +133,7 @@ class TrainerActor(Actor):
         texts = await self._open(state.seed_package)
         if isinstance(texts, Refused):
             return texts
-        row = await self._evaluate(texts, epoch=0, pool="val", kind="seed")
+        row = await self._evaluate(texts, epoch=0, kind="seed")
         return row if isinstance(row, Refused) else state
 
     async def _roll_forward(self, state: TrainerState) -> Refused | None:
@@ -168,23 +170,46 @@ class TrainerActor(Actor):
 
     async def _epoch(self, state: TrainerState) -> TrainerState | Drained | Refused:
         epoch = state.epoch + 1
-        texts = await self._open(state.current)
-        if isinstance(texts, Refused):
-            return texts
+        first = await self._open(state.current)
+        if isinstance(first, Refused):
+            return first
         self._log.info("epoch.start", epoch=epoch, package=str(state.current))
-        trained = await run_epoch(self._peers, self._config, epoch, texts)
+        trained = await run_epoch(self._peers, self._config, epoch, first)
         if isinstance(trained, Drained | Refused):
             return trained
-        texts = await self._save(texts, trained.skills, epoch)
-        if isinstance(texts, Refused):
-            return texts
+        fast = await self._save(first, trained.skills, epoch)
+        if isinstance(fast, Refused):
+            return fast
         if self._context.draining:
             return Drained()
-        row = await self._evaluate(texts, epoch=epoch, pool="val", kind="final")
+        stands = await self._evaluated_end(epoch, trained, first, fast)
+        if isinstance(stands, Refused):
+            return stands
+        if self._context.draining:
+            return Drained()
+        return await self._boundary(state, stands.package)
+
+    async def _evaluated_end(
+        self, epoch: int, trained: EpochSkills, first: PackageTexts, fast: PackageTexts
+    ) -> Stands | Refused:
+        """``fast``, the slow update, and the epoch's one ``final`` row (P2-5)."""
+        row = await self._evaluate(fast, epoch=epoch, kind="fast")
         if isinstance(row, Refused):
             return row
-        await self._observe(state, epoch)
-        return await self._boundary(state, texts)
+        plan = SlowPlan(
+            config=self._config,
+            epoch=epoch,
+            works=trained.works,
+            first=first,
+            fast=fast,
+            fast_row=row,
+        )
+        stands = await slow_update(self._peers, plan)
+        if isinstance(stands, Refused):
+            return stands
+        final = restated(stands.row, "final")
+        await self._peers.ledger.ask(Record(scope=Scope(epoch=epoch), rows=(final,)))
+        return stands
 
     async def _open(self, package: Package) -> PackageTexts | Refused:
         return await self._peers.workspace.ask(OpenPackage(package=package))
@@ -209,14 +234,14 @@ class TrainerActor(Actor):
         return await self._open(Package(skills=saved.version, prompts=texts.package.prompts))
 
     async def _evaluate(
-        self, texts: PackageTexts, *, epoch: int, pool: Literal["val", "test"], kind: str
+        self, texts: PackageTexts, *, epoch: int, kind: str
     ) -> EvaluationRow | Refused:
         return await evaluate(
             self._peers,
             texts,
             seed=self._config.run.seed,
             epoch=epoch,
-            pool=pool,
+            pool="val",
             kind=kind,
             min_coverage=self._config.trainer.min_coverage,
         )
@@ -232,10 +257,14 @@ class TrainerActor(Actor):
         self._state = msgspec.structs.replace(state, observed_epoch=epoch)
         await self._context.checkpoint(f"epoch {epoch} observed")
 
-    async def _boundary(self, state: TrainerState, texts: PackageTexts) -> TrainerState:
-        """Ledger flushed, checkpoint replaced, epoch row, manifest replaced: in this order."""
+    async def _boundary(self, state: TrainerState, current: Package) -> TrainerState | Refused:
+        """Holdout, observation, ledger flushed, checkpoint, epoch row, manifest: in this order."""
         evaluations = await self._peers.ledger.ask(Select(table="evaluations"))
-        following = after_epoch(state, texts.package, rows_of(EvaluationRow, evaluations))
+        following = after_epoch(state, current, rows_of(EvaluationRow, evaluations))
+        refused = await self._holdout(following)
+        if refused is not None:
+            return refused
+        await self._observe(state, following.epoch)
         await self._peers.ledger.ask(Flush())
         self._state = following
         await self._context.checkpoint(f"epoch {following.epoch}")
@@ -276,21 +305,17 @@ class TrainerActor(Actor):
     async def _end(
         self, state: TrainerState, status: Literal["done", "early_stop"]
     ) -> TrainingEnded | Refused:
-        """The holdout: the seed package (unless its predictions serve) and the best, once each."""
-        passes: list[tuple[Package, int, str]] = []
-        if self._config.trainer.run_holdout_eval:
-            passes += [] if self._seed_serves else [(state.seed_package, 0, "seed")]
-            if state.best_hard != state.seed_package:
-                passes.append((state.best_hard, state.epoch, "best_hard"))
-        for package, epoch, kind in passes:
-            texts = await self._open(package)
-            if isinstance(texts, Refused):
-                return texts
-            row = await self._evaluate(texts, epoch=epoch, pool="test", kind=kind)
-            if isinstance(row, Refused):
-                return row
+        """The last epoch's holdout once more: it is lacking if it was only asked for on resume."""
+        refused = await self._holdout(state)
+        if refused is not None:
+            return refused
         await self._peers.ledger.ask(Flush())
         return self._ended(state, status)
+
+    async def _holdout(self, state: TrainerState) -> Refused | None:
+        if not self._config.trainer.run_holdout_eval:
+            return None
+        return await holdout(self._peers, self._config, state, seed_serves=self._seed_serves)
 
     def _ended(
         self, state: TrainerState, status: Literal["done", "early_stop", "drained"]

@@ -39,9 +39,13 @@ class Drained:
 
 @dataclass(frozen=True)
 class EpochSkills:
-    """The skills that stand at the end of the epoch's steps, one per trained class."""
+    """The skills that stand at the end of the epoch's steps, one per trained class.
+
+    works: the epoch's plan.
+    """
 
     skills: tuple[Skill, ...]
+    works: tuple[ClassWork, ...]
 
 
 async def known_outcomes(peers: Peers, epoch: int) -> tuple[KnownOutcome, ...]:
@@ -85,16 +89,19 @@ async def run_epoch(
     async with anyio.create_task_group() as group:
         for work in plan.classes:
             group.start_soon(run, work)
-    return _together(ended)
+    return _together(ended, plan.classes)
 
 
-def _together(ended: Mapping[str, Skill | Drained | Refused]) -> EpochSkills | Drained | Refused:
+def _together(
+    ended: Mapping[str, Skill | Drained | Refused], works: tuple[ClassWork, ...]
+) -> EpochSkills | Drained | Refused:
     by_class = [ended[name] for name in sorted(ended)]
     for result in by_class:
         if isinstance(result, Refused):
             return result
     skills = [result for result in by_class if isinstance(result, Skill)]
-    return EpochSkills(tuple(skills)) if len(skills) == len(by_class) else Drained()
+    whole = len(skills) == len(by_class)
+    return EpochSkills(tuple(skills), works) if whole else Drained()
 
 
 async def _run_class(

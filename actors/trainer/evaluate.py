@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import cast
 
+import msgspec
 import structlog
 
 from actors.trainer.passes import jobs_for, run_jobs
@@ -16,6 +18,7 @@ from protocol.keys import PoolName, epoch_salt, evaluation_key
 from protocol.ledger import (
     DeleteRun,
     EvaluationRow,
+    OutcomeRow,
     Record,
     Select,
     Where,
@@ -23,7 +26,7 @@ from protocol.ledger import (
 )
 from protocol.rollout import Answered, Missed, out_of_budget, reasons_of
 
-__all__ = ["evaluate", "outage"]
+__all__ = ["evaluate", "outage", "outcomes_of", "restated"]
 
 log = structlog.get_logger("trainer")
 
@@ -97,6 +100,21 @@ async def evaluate(
     )
     await peers.ledger.ask(Record(scope=scope, rows=(row,)))
     return row
+
+
+async def outcomes_of(peers: Peers, row: EvaluationRow) -> dict[str, bool]:
+    """The pass behind a row as question id -> right; missing questions are left out."""
+    selected = await peers.ledger.ask(
+        Select(table=OutcomeRow.TABLE, where=(Where(column="run_key", value=row.outcomes_key),))
+    )
+    outcomes = rows_of(OutcomeRow, selected)
+    return {one.question_id: one.outcome == "right" for one in outcomes if one.outcome != "missing"}
+
+
+def restated(row: EvaluationRow, kind: str) -> EvaluationRow:
+    """The same pass under another kind: the outcomes stay where they are."""
+    key = evaluation_key(row.epoch, cast(PoolName, row.pool), kind)
+    return msgspec.structs.replace(row, run_key=key, kind=kind)
 
 
 def outage(run_key: str, counted: Score, results: Sequence[Answered | Missed]) -> Refused:

@@ -17,13 +17,21 @@ from actors.runtime.actor import Actor, Context, handles
 from actors.workspace.atomic import sweep_tmp
 from actors.workspace.errors import BadFile, VersionError
 from actors.workspace.manifest import read_manifest, write_manifest
-from actors.workspace.versions import read_meta, read_prompts, read_skills, write_skills
+from actors.workspace.versions import (
+    read_meta,
+    read_prompts,
+    read_skills,
+    write_prompts,
+    write_skills,
+)
 from protocol.base import Refused
 from protocol.documents import Package, PackageTexts
 from protocol.workspace import (
     GetManifest,
     Manifest,
     OpenPackage,
+    PromptsSaved,
+    SavePrompts,
     SaveSkills,
     SkillsSaved,
     UpdateManifest,
@@ -75,6 +83,14 @@ class WorkspaceActor(Actor):
             partial(write_skills, self._skills, request.parent, request.skills, request.trigger)
         )
         return SkillsSaved(version=version)
+
+    @handles(SavePrompts)
+    async def save_prompts(self, request: SavePrompts) -> PromptsSaved:
+        """Write the version, or find the one that holds these texts already."""
+        write = partial(
+            write_prompts, self._prompts, request.parent, request.documents, request.trigger
+        )
+        return PromptsSaved(version=await anyio.to_thread.run_sync(write))
 
     def _sweep(self) -> tuple[Path, ...]:
         """Only where this actor alone writes: beside it a checkpoint may be in flight."""

@@ -19,6 +19,7 @@ from actors.workspace.errors import VersionError
 from actors.workspace.files import pretty_json, read_json, sha256_hex
 from protocol.documents import Document, Prompts, Skill
 from protocol.keys import slug
+from protocol.slow import SYSTEM
 
 __all__ = [
     "META",
@@ -30,6 +31,7 @@ __all__ = [
     "read_prompts",
     "read_skills",
     "seal_version",
+    "write_prompts",
     "write_skills",
 ]
 
@@ -109,6 +111,37 @@ def write_skills(
     texts |= {_file_name(skill.task_type): skill.text for skill in skills}
     contents = {name: text.encode("utf-8") for name, text in texts.items()}
     _skills_of(folder / "next", contents)
+    return _write(folder, parent, contents, trigger, files)
+
+
+def write_prompts(
+    folder: Path,
+    parent: str,
+    documents: Iterable[Document],
+    trigger: str,
+    *,
+    files: FileSystem = OS_FILES,
+) -> str:
+    """The version that holds the parent's prompts with these in their place, as ``write_skills``.
+
+    documents: by name, ``protocol.slow.SYSTEM`` or a tool's. Raises VersionError if the parent
+    cannot be read or has no prompt of that name; OSError, and then nothing new is there.
+    """
+    contents = _verified(folder, parent)
+    for document in documents:
+        name = "system.md" if document.name == SYSTEM else f"tools/{document.name}.md"
+        if name not in contents:
+            remedy = f"the prompts there are: {', '.join(sorted(contents))}"
+            raise VersionError(folder / parent / name, "is not in the parent version", remedy)
+        contents[name] = document.text.encode("utf-8")
+    _prompts_of(folder / "next", "next", contents)
+    return _write(folder, parent, contents, trigger, files)
+
+
+def _write(
+    folder: Path, parent: str, contents: Mapping[str, bytes], trigger: str, files: FileSystem
+) -> str:
+    """The version with these files: the parent, one that the trigger made before, or a new one."""
     hashes = _hashes(contents)
     if read_meta(folder, parent).files == hashes:
         return parent

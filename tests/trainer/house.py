@@ -1,7 +1,8 @@
 """A small house around the trainer: real SQLite for the ledger, plain functions for the rest.
 
-Two classes; a rollout is right when the skill says ``good`` (or the question is easy); the
-editor appends a line; the gate takes what says ``good``.
+Two classes; a rollout is right when the skill or the system prompt says ``good`` and none says
+``bad``; the editor appends a line; the gate takes what says ``good``. The slow update writes
+what a test gives it, by default nothing.
 """
 
 from __future__ import annotations
@@ -30,16 +31,36 @@ from protocol.dataset import (
     Question,
     Unit,
 )
-from protocol.diagnoser import Diagnose, Diagnosis
-from protocol.documents import Package, PackageTexts, Prompts, Skill
+from protocol.diagnoser import (
+    CasePacks,
+    Diagnose,
+    Diagnosis,
+    GetCasePacks,
+    SystemPack,
+    ToolPack,
+)
+from protocol.documents import Document, Package, PackageTexts, Prompts, Skill
 from protocol.evolver import Edit, EditReport, NoProposal, Proposal, Propose
 from protocol.gate import Decision, LadderRefreshed, RefreshLadder, Trial
-from protocol.ledger import Deleted, DeleteRun, Flush, Flushed, Record, Recorded, Select, Selected
+from protocol.ledger import (
+    Deleted,
+    DeleteRun,
+    Flush,
+    Flushed,
+    OutcomeRow,
+    Record,
+    Recorded,
+    Select,
+    Selected,
+)
 from protocol.rollout import Answered, Missed, Rollout
+from protocol.slow import SYSTEM, EvolvePrompt, MomentumWritten, PromptEdited, WriteMomentum
 from protocol.workspace import (
     GetManifest,
     Manifest,
     OpenPackage,
+    PromptsSaved,
+    SavePrompts,
     SaveSkills,
     SkillsSaved,
     UpdateManifest,
@@ -102,6 +123,10 @@ class House:
         self.editor_away = False
         self.fail_checkpoint: str | None = None
         self.texts: dict[str, dict[str, str]] = {"v1": dict.fromkeys(CLASSES, "start\n")}
+        self.prompts: dict[str, dict[str, str]] = {"v1": {SYSTEM: "you\n", "look": "see\n"}}
+        self.momentum: Callable[[WriteMomentum], str | None] = lambda _: None
+        self.prompt: Callable[[EvolvePrompt], str | None] = lambda _: None
+        self.asked: list[Request[object]] = []
         self.manifest = Manifest(
             run_id="r",
             seed_name="s",
@@ -161,9 +186,11 @@ class House:
         qid = request.question.question_id
         if self.lose(request):
             return Missed(question_id=qid, kind="timeout", detail="lost")
+        row = _outcome(request)
+        await self.database.apply([Record(rows=(row,))])
         return Answered(
             question_id=qid,
-            right="good" in request.skill.text,
+            right=row.outcome == "right",
             letter="B",
             submitted="B",
             confidence=0.5,
@@ -172,6 +199,9 @@ class House:
         )
 
     async def _diagnoser(self, request: Request[object]) -> Message:
+        if isinstance(request, GetCasePacks):
+            self.asked.append(request)
+            return _packs(request)
         assert isinstance(request, Diagnose)
         return Diagnosis(
             question_id=request.question.question_id,
@@ -183,8 +213,6 @@ class House:
         )
 
     async def _evolver(self, request: Request[object]) -> Message:
-        assert isinstance(request, Propose)
-        self.on_step(request.run_key)
         if self.editor_away:
             return NoProposal(
                 reason="editor_unreachable",
@@ -193,17 +221,41 @@ class House:
                 editor_calls=1,
                 parse_failures=0,
             )
+        if not isinstance(request, Propose):
+            self.asked.append(request)
+            return self._slow(request)
+        self.on_step(request.run_key)
         addition = self.edit(request)
         if addition is None or not request.defects:
-            return NoProposal(
-                reason="no_cases", detail="", reports=(), editor_calls=0, parse_failures=0
-            )
-        text = request.skill.text + addition
-        edit = Edit(op="append", target="", content=addition, support=(), reason="")
+            return _NOTHING
         return Proposal(
-            candidate=Skill(task_type=request.skill.task_type, text=text),
-            reports=(EditReport(edit=edit, status="applied", detail=""),),
+            candidate=_longer(request.skill, addition),
+            reports=(_applied(addition),),
             notes=(),
+            editor_calls=1,
+            parse_failures=0,
+        )
+
+    def _slow(self, request: Request[object]) -> Message:
+        if isinstance(request, WriteMomentum):
+            line = self.momentum(request)
+            if line is None:
+                return _NOTHING
+            return MomentumWritten(
+                skill=_longer(request.skill, line),
+                momentum=line,
+                support=tuple(one.question.question_id for one in request.compared),
+                editor_calls=1,
+                parse_failures=0,
+            )
+        assert isinstance(request, EvolvePrompt)
+        line = self.prompt(request)
+        if line is None:
+            return _NOTHING
+        document = request.document
+        return PromptEdited(
+            document=Document(name=document.name, text=document.text + line),
+            reports=(_applied(line),),
             editor_calls=1,
             parse_failures=0,
         )
@@ -264,20 +316,22 @@ class House:
             return self.manifest
         if isinstance(request, OpenPackage):
             skills = self.texts[request.package.skills]
+            prompts = self.prompts[request.package.prompts]
             return PackageTexts(
                 package=request.package,
                 skills=tuple(Skill(task_type=key, text=text) for key, text in skills.items()),
-                prompts=Prompts(version="v1", system="", tools=()),
+                prompts=Prompts(
+                    version=request.package.prompts,
+                    system=prompts[SYSTEM],
+                    tools=(Document(name="look", text=prompts["look"]),),
+                ),
             )
         if isinstance(request, SaveSkills):
             changed = {skill.task_type: skill.text for skill in request.skills}
-            texts = self.texts[request.parent] | changed
-            for version, known in self.texts.items():
-                if known == texts:
-                    return SkillsSaved(version=version)
-            version = f"v{len(self.texts) + 1}"
-            self.texts[version] = texts
-            return SkillsSaved(version=version)
+            return SkillsSaved(version=_version(self.texts, request.parent, changed))
+        if isinstance(request, SavePrompts):
+            changed = {document.name: document.text for document in request.documents}
+            return PromptsSaved(version=_version(self.prompts, request.parent, changed))
         assert isinstance(request, UpdateManifest)
         self.happened.append(f"manifest {request.epoch}")
         self.manifest = msgspec.structs.replace(
@@ -288,6 +342,78 @@ class House:
             epoch=request.epoch,
         )
         return self.manifest
+
+
+_NOTHING = NoProposal(reason="no_cases", detail="", reports=(), editor_calls=0, parse_failures=0)
+
+
+def _is_right(request: Rollout) -> bool:
+    said = request.skill.text + request.prompts.system
+    return "good" in said and "bad" not in said
+
+
+def _outcome(request: Rollout) -> OutcomeRow:
+    question = request.question
+    return OutcomeRow(
+        run_key=request.run_key,
+        question_id=question.question_id,
+        video_id=question.video_id,
+        task_type=question.task_type,
+        outcome="right" if _is_right(request) else "wrong",
+        letter="B",
+        submitted="B",
+        confidence=0.5,
+        stop="submitted",
+        missing_kind=None,
+        detail="",
+        n_steps=2,
+        prompt_tokens=0,
+        completion_tokens=0,
+        seconds=0.0,
+        skill_hash=request.skill.hash,
+        prompts_version=request.prompts.version,
+        salt=request.salt,
+    )
+
+
+def _longer(skill: Skill, line: str) -> Skill:
+    return Skill(task_type=skill.task_type, text=skill.text + line)
+
+
+def _applied(content: str) -> EditReport:
+    edit = Edit(op="append", target="", content=content, support=(), reason="")
+    return EditReport(edit=edit, status="applied", detail="")
+
+
+def _packs(request: GetCasePacks) -> CasePacks:
+    return CasePacks(
+        skills=(),
+        system=SystemPack(answered=0, right=0, groups=()),
+        tools=tuple(
+            ToolPack(
+                tool=name,
+                calls=0,
+                empty=0,
+                graded=0,
+                completeness=None,
+                hallucination=None,
+                failing=(),
+                good=(),
+            )
+            for name in request.tools
+        ),
+        missing=0,
+    )
+
+
+def _version(versions: dict[str, dict[str, str]], parent: str, changed: dict[str, str]) -> str:
+    texts = versions[parent] | changed
+    for version, known in versions.items():
+        if known == texts:
+            return version
+    version = f"v{len(versions) + 1}"
+    versions[version] = texts
+    return version
 
 
 def _work(task_type: str) -> ClassWork:
