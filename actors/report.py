@@ -3,6 +3,7 @@ from the workspace's files."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from rich.console import Group
@@ -11,31 +12,28 @@ from rich.text import Text
 
 from actors.baseline.seed_db import read_predictions
 from actors.config import agent_of
+from actors.curves import accuracy_table, curves_table, epochs_table, outcomes_on_test, review
 from actors.dataset.pools import load_frozen
 from actors.dataset.questions import load_dataset
 from actors.ledger.reader import Reader, open_reader
 from actors.runtime.supervisor import Supervisor
 from actors.summary import (
     Truth,
-    accuracy_table,
     calls_table,
     edits_table,
-    epochs_table,
     preflight_table,
-    render,
-    right_by_question,
     skill_texts,
     truth_table,
     where_lines,
 )
 from actors.system import Paths, RunResult, read_seed_info, seed_serves, simulated_roles
+from actors.tables import paired_line, render
 from actors.twin.truth import class_accuracy, classify
 from actors.twin.world import load_world
 from protocol.base import Refused
 from protocol.baseline import SeedOutcomes
 from protocol.dataset import DescribeData, PlanEpoch, Question
 from protocol.gate import GetPower, LadderSize
-from protocol.keys import evaluation_key
 from protocol.ledger import DecisionRow
 from protocol.settings import Config
 from protocol.trainer import TrainingEnded
@@ -86,19 +84,14 @@ def final_report(
     dataset = load_dataset(paths.questions, paths.exclude, duration=config.data.duration)
     frozen = load_frozen(paths.workspace, dataset.questions)
     seeded = read_predictions(paths.workspace / "baseline.db")
-    test = {question.question_id for question in frozen.test}
-    before = {p.question_id: p.right for p in seeded if p.question_id in test}
-    parts: list[Table | Group | Text] = [_headline(ended)]
+    predictions = {prediction.question_id: prediction.right for prediction in seeded}
+    parts: list[Table | Group | Text] = [_headline(config, ended)]
     with open_reader(paths.workspace / "run.db") as reader:
         parts.append(epochs_table(reader))
-        if config.trainer.run_holdout_eval:
-            if not seed_serves(config, paths.workspace):
-                before = right_by_question(reader, evaluation_key(0, "test", "seed"))
-            after = before
-            if ended.best_hard != ended.seed_package:
-                key = evaluation_key(ended.epochs, "test", "best_hard")
-                after = right_by_question(reader, key)
-            parts.append(accuracy_table(frozen.test, before, after))
+        if ended.best_hard != ended.seed_package:
+            paired = review(reader, ended.seed_package, ended.best_hard)
+            parts.append(Text(paired_line("best against seed, paired, val (chosen on it)", paired)))
+        parts += _on_test(reader, ended, frozen.test, predictions)
         parts.append(edits_table(reader))
         if paths.world is not None and "search" in simulated_roles(config):
             questions = (*frozen.diag, *frozen.val, *frozen.test)
@@ -108,13 +101,31 @@ def final_report(
     return "\n" + render(parts)
 
 
-def _headline(ended: TrainingEnded) -> Text:
+def _on_test(
+    reader: Reader,
+    ended: TrainingEnded,
+    questions: Sequence[Question],
+    predictions: Mapping[str, bool],
+) -> list[Table | Group | Text]:
+    """The curves, and the comparison that is claimed; nothing where test was not evaluated."""
+    before = outcomes_on_test(reader, ended.seed_package, predictions)
+    after = outcomes_on_test(reader, ended.best_hard, predictions)
+    if before is None or after is None:
+        return []
+    return [curves_table(reader), accuracy_table(questions, before, after)]
+
+
+def _headline(config: Config, ended: TrainingEnded) -> Text:
     why = "patience is out" if ended.status == "early_stop" else "all epochs done"
     if ended.best_hard == ended.seed_package:
         best = f"nothing beat the seed package {ended.seed_package} on val"
     else:
         best = f"best package {ended.best_hard} (seed: {ended.seed_package})"
-    return Text(f"Training ended after {ended.epochs} epochs ({why}); {best}.")
+    routing = {
+        "oracle": "the benchmark's class label picks the skill (skill_routing: oracle)",
+        "manual": "the agent picks its skill itself (skill_routing: manual)",
+    }[config.agent.skill_routing]
+    return Text(f"Training ended after {ended.epochs} epochs ({why}); {best}.\nRouting: {routing}.")
 
 
 def _truths(reader: Reader, world_path: Path, questions: tuple[Question, ...]) -> list[Truth]:

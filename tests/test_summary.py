@@ -8,20 +8,29 @@ from pathlib import Path
 
 import msgspec
 
+from actors.curves import (
+    accuracy_table,
+    curves_table,
+    epochs_table,
+    outcomes_on_test,
+    review,
+    right_by_question,
+)
 from actors.ledger import schema
 from actors.ledger.reader import open_reader
-from actors.summary import (
-    Truth,
-    accuracy_table,
-    calls_table,
-    edits_table,
-    epochs_table,
-    render,
-    right_by_question,
-    truth_table,
-)
+from actors.summary import Truth, calls_table, edits_table, truth_table
+from actors.tables import render
 from protocol.dataset import Question
-from protocol.ledger import AnyRow, AttemptRow, DecisionRow, EpochRow, EvaluationRow, StepRow
+from protocol.documents import Package
+from protocol.ledger import (
+    AnyRow,
+    AttemptRow,
+    DecisionRow,
+    EpochRow,
+    EvaluationRow,
+    SlowRow,
+    StepRow,
+)
 from tests.ledger.rows import epoch, outcome
 from tests.protocol.samples import sample
 
@@ -86,6 +95,103 @@ def test_epochs_and_candidates(tmp_path: Path) -> None:
     assert "30/50" in epochs
     assert "49/50" not in epochs
     assert candidates.strip().splitlines()[-1].split() == ["all", "3", "2", "1", "1", "0", "0"]
+
+
+def _pass(key: str, *rights: bool) -> list[AnyRow]:
+    results = ["right" if right else "wrong" for right in rights]
+    return [outcome(key, f"q{number}", result) for number, result in enumerate(results)]
+
+
+def test_the_slow_update_stands_in_its_epochs_line(tmp_path: Path) -> None:
+    """What was tried, and what val said of it."""
+    slow = {"result": "dropped", "momentum": 2, "prompt_edits": 1, "wins": 3, "losses": 9}
+    path = _stored(
+        tmp_path / "run.db",
+        _row(EvaluationRow, run_key="e1/val/final", epoch=1, kind="final", pool="val"),
+        _row(SlowRow, epoch=1, **slow),
+        epoch(1),
+    )
+    with open_reader(path) as reader:
+        text = render([epochs_table(reader)])
+    assert "dropped (2 momentum, 1 prompt edits; 3 won, 9 lost)" in text
+
+
+def test_holdout_the_curves_and_what_they_point_at(tmp_path: Path) -> None:
+    """Row holdout: four curves; the seed's outcomes are its predictions, the best's its first."""
+    best = {"skills_version": "v2", "prompts_version": "v1", "missing": 0, "pool": "test"}
+    seed = best | {"skills_version": "v1"}
+    path = _stored(
+        tmp_path / "run.db",
+        _row(
+            EvaluationRow,
+            run_key="e0/test/seed",
+            epoch=0,
+            kind="seed",
+            right=1,
+            planned=3,
+            outcomes_key="seed",
+            **seed,
+        ),
+        *(
+            _row(
+                EvaluationRow,
+                run_key=f"e{number}/test/{kind}",
+                epoch=number,
+                kind=kind,
+                right=2,
+                planned=3,
+                outcomes_key="e1/test/final",
+                **best,
+            )
+            for number in (1, 2)
+            for kind in ("final", "best_hard", "best_mixed")
+        ),
+        *_pass("e1/test/final", True, True, False),
+    )
+    predictions = {"q0": True, "q1": False, "q2": False}
+    with open_reader(path) as reader:
+        lines = render([curves_table(reader)]).strip().splitlines()
+        before = outcomes_on_test(reader, Package(skills="v1", prompts="v1"), predictions)
+        after = outcomes_on_test(reader, Package(skills="v2", prompts="v1"), predictions)
+        other = outcomes_on_test(reader, Package(skills="v3", prompts="v1"), predictions)
+    assert [line.split()[0] for line in lines[2:]] == ["1", "2"]
+    assert [lines[2].count(count) for count in ("1/3", "2/3")] == [1, 3]
+    assert before == predictions
+    assert after == {"q0": True, "q1": True, "q2": False}
+    assert other is None
+
+
+def test_the_best_is_reviewed_on_the_pass_that_counted(tmp_path: Path) -> None:
+    """A kept slow candidate's outcomes lie under its own pass."""
+    val = {"pool": "val", "prompts_version": "v1"}
+    path = _stored(
+        tmp_path / "run.db",
+        _row(
+            EvaluationRow,
+            run_key="e0/val/seed",
+            epoch=0,
+            kind="seed",
+            skills_version="v1",
+            outcomes_key="e0/val/seed",
+            **val,
+        ),
+        _row(
+            EvaluationRow,
+            run_key="e1/val/final",
+            epoch=1,
+            kind="final",
+            skills_version="v2",
+            outcomes_key="e1/val/slow_candidate",
+            **val,
+        ),
+        *_pass("e0/val/seed", False, False, True),
+        *_pass("e1/val/slow_candidate", True, True, True),
+    )
+    with open_reader(path) as reader:
+        found = review(
+            reader, Package(skills="v1", prompts="v1"), Package(skills="v2", prompts="v1")
+        )
+    assert (found.wins, found.losses, found.pairs, found.p) == (2, 0, 3, 0.25)
 
 
 def test_cost_tells_answers_from_hits_and_failures(tmp_path: Path) -> None:
