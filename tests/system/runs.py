@@ -24,11 +24,12 @@ from protocol.ledger import (
     EvaluationRow,
     OutcomeRow,
     RejectedRow,
+    SlowRow,
     StepRow,
     TraceRow,
 )
 
-__all__ = ["SMALL", "events", "result_of", "run_to_end", "running"]
+__all__ = ["SMALL", "command", "environment", "events", "result_of", "run_to_end", "running"]
 
 SMALL = (
     "run.seed=1",  # of the first few the one in which edits are accepted and rejected
@@ -49,6 +50,7 @@ _TABLES = (
     EvaluationRow,
     OutcomeRow,
     RejectedRow,
+    SlowRow,
     StepRow,
     TraceRow,
 )
@@ -59,7 +61,8 @@ def command(*arguments: str) -> list[str]:
     return [sys.executable, "-m", "actors.main", "train", *arguments]
 
 
-def _environ() -> dict[str, str]:
+def environment() -> dict[str, str]:
+    """What a run of the tests sees."""
     # a Redis of the tests would share answers between runs that are to be compared
     own = {name: value for name, value in os.environ.items() if name != "REDIS_URL"}
     return own | {"PYTHONPATH": str(ROOT), "PYTHONWARNINGS": "error"}
@@ -73,7 +76,7 @@ def settings(assignments: tuple[str, ...]) -> list[str]:
 def run_to_end(*arguments: str, expect: int = 0) -> subprocess.CompletedProcess[str]:
     """Run and hold the exit code to what is expected; the output is in the failure."""
     done = subprocess.run(
-        command(*arguments), env=_environ(), capture_output=True, text=True, check=False
+        command(*arguments), env=environment(), capture_output=True, text=True, check=False
     )
     assert done.returncode == expect, f"exit {done.returncode}\n{done.stdout}\n{done.stderr}"
     return done
@@ -113,7 +116,7 @@ def running(*arguments: str, redis_url: str | None = None) -> Iterator[Running]:
     """Start a run; whatever the test does, no process is left behind."""
     process = subprocess.Popen(
         command(*arguments),
-        env=_environ() | ({} if redis_url is None else {"REDIS_URL": redis_url}),
+        env=environment() | ({} if redis_url is None else {"REDIS_URL": redis_url}),
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -145,7 +148,7 @@ def result_of(workspace: Path) -> dict[str, object]:
             for row in rows:
                 row.pop("seconds", None)
             result[kind.TABLE] = rows
-    for path in sorted(workspace.glob("skills/*/*")):
+    for path in sorted([*workspace.glob("skills/*/*"), *workspace.glob("prompts/**/*.*")]):
         result[str(path.relative_to(workspace))] = path.read_bytes()
     result["manifest"] = json.loads((workspace / "manifest.json").read_bytes())
     return result

@@ -1,0 +1,1 @@
+"""Faults and kills: what a run must survive."""
