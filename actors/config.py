@@ -112,7 +112,8 @@ def _read(path: Path) -> Tree:
         raise ConfigError([f"{path}: cannot be read: {error}"]) from error
     tree = _parse(text, str(path))
     if tree is None:
-        return {}
+        what = "holds no setting; write what differs from config/default.yaml"
+        raise ConfigError([f"{path}: {what}, or give no file at all for the demo"])
     if not isinstance(tree, dict):
         raise ConfigError([f"{path}: must be a mapping of sections, not {type(tree).__name__}"])
     return tree
@@ -171,8 +172,11 @@ def _overlay(
     return problems
 
 
-def _convert(tree: Tree) -> Config:
-    """Typed sections. Raises ConfigError with the first problem of every section."""
+def _convert(tree: Tree, sources: Mapping[str, str]) -> Config:
+    """Typed sections. sources: by dotted key, the layer that gave it its value.
+
+    Raises ConfigError with the first problem of every section.
+    """
     problems = []
     sections: dict[str, object] = {}
     for field in msgspec.structs.fields(Config):
@@ -181,10 +185,21 @@ def _convert(tree: Tree) -> Config:
         except msgspec.ValidationError as error:
             text, _, where = str(error).partition(" - at `$")
             key = f"{field.name}{where.rstrip('`')}"
-            problems.append(f"{key}: {text[0].lower()}{text[1:]}")
+            problems.append(f"{_source_of(key, sources)}{key}: {text[0].lower()}{text[1:]}")
     if problems:
         raise ConfigError(problems)
     return Config(**sections)  # type: ignore[arg-type]  # converted one by one above
+
+
+def _source_of(key: str, sources: Mapping[str, str]) -> str:
+    """``my.yaml: `` for a key, or a part of one (``llm.endpoints[0].roles``), of that layer."""
+    name = key.partition("[")[0]
+    while name:
+        if name in sources:
+            source = sources[name]
+            return "--set " if source.startswith("--set ") else f"{source}: "
+        name = name.rpartition(".")[0]
+    return ""
 
 
 def _cross_checks(config: Config) -> list[str]:
@@ -210,8 +225,6 @@ def _cross_checks(config: Config) -> list[str]:
     problems += _endpoint_checks(config)
     problems += _embedding_checks(config)
     problems += _vision_checks(config)
-    if config.gate.profile == "audit":
-        problems.append("gate.profile: audit is not available yet; use balanced or growth")
     if config.llm.attempt_s > config.llm.total_s:
         problems.append("llm.attempt_s: longer than llm.total_s, so that no try could be repeated")
     if config.evolver.edit_budget_end > config.evolver.edit_budget_start:
@@ -304,15 +317,16 @@ def load_config(path: Path | None, assignments: Sequence[str] = ()) -> Config:
     """
     tree = _read(DEFAULT)
     known = [name for name, _ in _leaves(tree)]
+    layers = [] if path is None else [(str(path), _read(path))]
+    layers += [(f"--set {text.partition('=')[0]}", _from_set(text)) for text in assignments]
     problems = []
-    if path is not None:
-        problems += _overlay(tree, _read(path), str(path), known)
-    for assignment in assignments:
-        layer = _from_set(assignment)
-        problems += _overlay(tree, layer, f"--set {assignment.partition('=')[0]}", known)
+    sources: dict[str, str] = {}
+    for source, layer in layers:
+        problems += _overlay(tree, layer, source, known)
+        sources |= {name: source for name, _ in _leaves(layer)}
     if problems:
         raise ConfigError(problems)
-    config = _convert(tree)
+    config = _convert(tree, sources)
     if problems := _cross_checks(config):
         raise ConfigError(problems)
     return config

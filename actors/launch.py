@@ -35,8 +35,7 @@ from actors.evolver.document import validate
 from actors.llm.endpoints import resolve_endpoints
 from actors.system import Paths, local_model, uses_twin
 from actors.twin.catalog import LoadError, load_catalog
-from actors.video.store import find_tree
-from actors.video.tree import TreeError
+from actors.video.fingerprint import trees_fingerprint
 from actors.workspace.atomic import sweep_tmp, write_atomic
 from actors.workspace.create import init_workspace_from_seed, latest_workspace, next_workspace
 from actors.workspace.errors import WorkspaceError
@@ -82,7 +81,7 @@ def fresh(config_path: Path | None, assignments: Sequence[str], workspace: Path 
     frozen = load_frozen(places["seed"], dataset.questions)
     _check_data(config, frozen)
     check_world(places.get("world"), places["questions"])
-    trees_sha256 = _check_trees(frozen, places["trees"])
+    trees_sha256 = _check_trees(frozen, places["trees"], config)
     _check_skills(places["seed"], seed.info.skills_version)
     chosen = (workspace or next_workspace(_workspaces(config), config.run.name)).resolve()
     run_id = f"{config.run.name}-{_settings_sha256(config)[:8]}"
@@ -135,10 +134,11 @@ def _resume(
     config, places = _with_places(load_config(source, assignments), source)
     check_surroundings(config)
     accepted = _accepted(workspace, changed_keys(stored, config), accept)
-    _check_inputs(workspace, config, places, manifest)
+    trees_sha256 = _check_inputs(workspace, config, places, manifest, began=stored)
     settings = _settings_sha256(config)
     if settings != manifest.settings_sha256:
-        write_manifest(workspace, msgspec.structs.replace(manifest, settings_sha256=settings))
+        changes = {"settings_sha256": settings, "trees_sha256": trees_sha256}
+        write_manifest(workspace, msgspec.structs.replace(manifest, **changes))
     write_atomic(stored_path, dump_config(config).encode())
     return Launch(config, _paths(workspace, places), manifest.run_id, True, lock, tuple(accepted))
 
@@ -158,7 +158,7 @@ def resume_problems(workspace: Path) -> tuple[tuple[str, ...], tuple[str, ...]]:
     except (ConfigError, WorkspaceError, OSError) as error:
         return (str(error),), ()
     try:
-        _check_inputs(workspace, config, places, manifest)
+        _check_inputs(workspace, config, places, manifest, began=config)
     except (ConfigError, WorkspaceError, DataError, OSError) as error:
         own.append(str(error))
     try:
@@ -204,9 +204,12 @@ def _accepted(
 
 
 def _check_inputs(
-    workspace: Path, config: Config, places: dict[str, Path], manifest: Manifest
-) -> None:
-    """The files that decide what a run finds are the ones that it began with."""
+    workspace: Path, config: Config, places: dict[str, Path], manifest: Manifest, *, began: Config
+) -> str:
+    """Refuse other files than the run began with, under the configuration ``began``.
+
+    Returns the trees' fingerprint under ``config``: pictures may come into use only now.
+    """
     problems = []
     if sha256_hex((workspace / BASELINE).read_bytes()) != manifest.baseline_sha256:
         problems.append(f"{workspace / BASELINE}: was changed since the run began; restore it")
@@ -214,10 +217,11 @@ def _check_inputs(
         places["questions"], places.get("exclude"), duration=config.data.duration
     )
     frozen = load_frozen(workspace, dataset.questions)
-    if _check_trees(frozen, places["trees"]) != manifest.trees_sha256:
-        problems.append(f"{places['trees']}: the trees were changed since the run began")
+    if _check_trees(frozen, places["trees"], began) != manifest.trees_sha256:
+        problems.append(f"{places['trees']}: the trees (or pictures) changed since the run began")
     if problems:
         raise ConfigError([*problems, "Restore them, or begin a fresh run"])
+    return _check_trees(frozen, places["trees"], config)
 
 
 def _to_resume(
@@ -375,19 +379,14 @@ def _check_data(config: Config, frozen: FrozenData) -> None:
         raise ConfigError(["pre-flight leaves no class to train:", *shown])
 
 
-def _check_trees(frozen: FrozenData, trees: Path) -> str:
-    """Every video has a tree; returns the fingerprint of them all."""
-    digest = hashlib.sha256()
-    problems = []
-    for video_id in sorted({question.video_id for question in frozen.questions}):
-        try:
-            digest.update(hashlib.sha256(find_tree(trees, video_id).read_bytes()).digest())
-        except TreeError as error:
-            problems.append(str(error))
+def _check_trees(frozen: FrozenData, trees: Path, config: Config) -> str:
+    """Every video has a tree; returns the fingerprint of them all, and of pictures in use."""
+    ids = {question.video_id for question in frozen.questions}
+    digest, problems = trees_fingerprint(trees, ids, pictures=config.agent.vision != "none")
     if problems:
-        shown = [f"  {problem}" for problem in problems[:5]]
-        raise ConfigError([f"data.trees: {len(problems)} videos have no tree, such as", *shown])
-    return digest.hexdigest()
+        what = f"data.trees: {len(problems)} videos have no tree, such as"
+        raise ConfigError([what, *(f"  {problem}" for problem in problems[:5])])
+    return digest
 
 
 def _check_skills(seed: Path, version: str) -> None:

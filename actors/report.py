@@ -4,7 +4,6 @@ from the workspace's files."""
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 
 from rich.console import Group
 from rich.table import Table
@@ -28,13 +27,15 @@ from actors.summary import (
 )
 from actors.system import Paths, RunResult, read_seed_info, seed_serves, simulated_roles
 from actors.tables import paired_line, render
-from actors.twin.truth import class_accuracy, classify
+from actors.twin.truth import class_accuracy, classify, prompts_text
 from actors.twin.world import load_world
+from actors.workspace.versions import read_prompts
 from protocol.base import Refused
 from protocol.baseline import SeedOutcomes
 from protocol.dataset import DescribeData, PlanEpoch, Question
+from protocol.documents import Package
 from protocol.gate import GetPower, LadderSize
-from protocol.ledger import DecisionRow
+from protocol.ledger import DecisionRow, EpochRow
 from protocol.settings import Config
 from protocol.trainer import TrainingEnded
 
@@ -95,7 +96,7 @@ def final_report(
         parts.append(edits_table(reader))
         if paths.world is not None and "search" in simulated_roles(config):
             questions = (*frozen.diag, *frozen.val, *frozen.test)
-            parts.append(truth_table(_truths(reader, paths.world, questions)))
+            parts.append(truth_table(_truths(reader, paths, ended.seed_package, questions)))
         parts.append(calls_table(reader, result.restarts, result.seconds))
     parts.append(where_lines(paths.workspace, resume))
     return "\n" + render(parts)
@@ -128,14 +129,29 @@ def _headline(config: Config, ended: TrainingEnded) -> Text:
     return Text(f"Training ended after {ended.epochs} epochs ({why}); {best}.\nRouting: {routing}.")
 
 
-def _truths(reader: Reader, world_path: Path, questions: tuple[Question, ...]) -> list[Truth]:
-    """Every decision with the planted gain of its candidate over the class's questions."""
-    world = load_world(world_path.read_bytes())
+def _truths(
+    reader: Reader, paths: Paths, seed: Package, questions: tuple[Question, ...]
+) -> list[Truth]:
+    """Every decision with the planted gain of its candidate over the class's questions.
+
+    Both sides of a decision were answered with the prompts that the epoch began with.
+    """
+    assert paths.world is not None, "asked only where a simulator answered"
+    world = load_world(paths.world.read_bytes())
     texts = skill_texts(reader)
+    stood = {row.epoch: row.prompts_version for row in reader.rows(EpochRow)}
+    decisions = reader.rows(DecisionRow)
+    versions = {row.epoch: stood.get(row.epoch - 1, seed.prompts) for row in decisions}
+    told = {
+        version: prompts_text(read_prompts(paths.workspace / "prompts", version))
+        for version in set(versions.values())
+    }
     truths = []
-    for row in reader.rows(DecisionRow):
+    for row in decisions:
         before, after = (
-            class_accuracy(world, questions, row.task_type, texts[digest])
+            class_accuracy(
+                world, questions, row.task_type, texts[digest], told[versions[row.epoch]]
+            )
             for digest in (row.current_hash, row.candidate_hash)
         )
         truths.append(Truth(row, after - before, classify(after - before)))

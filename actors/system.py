@@ -170,7 +170,11 @@ def answering_specs(
         ActorSpec(
             name="diagnoser",
             factory=lambda peers: DiagnoserActor(
-                diagnoser, peers("llm"), peers("ledger"), max_calls=agent.max_steps
+                diagnoser,
+                peers("llm"),
+                peers("ledger"),
+                max_calls=agent.max_steps,
+                manual=agent.skill_routing == "manual",
             ),
             asks=("llm", "ledger"),
             concurrency=diagnoser.concurrency,
@@ -204,7 +208,12 @@ def specs(config: Config, paths: Paths, listener: socket.socket | None) -> list[
         ActorSpec(
             name="gate",
             factory=lambda peers: GateActor(
-                config.gate, seed, peers("baseline"), peers("rollout"), peers("ledger")
+                config.gate,
+                seed,
+                peers("baseline"),
+                peers("rollout"),
+                peers("ledger"),
+                manual=config.agent.skill_routing == "manual",
             ),
             asks=("baseline", "rollout", "ledger"),
             concurrency=_WIDE,
@@ -276,7 +285,8 @@ def _video(config: Config, trees: Path) -> list[ActorSpec]:
     return [
         ActorSpec(
             name="embedder",
-            factory=lambda _: EmbedderActor(embedding, local_model(config)),
+            factory=lambda peers: EmbedderActor(embedding, local_model(config), peers("ledger")),
+            asks=("ledger",),
             concurrency=_WIDE,
         ),
         ActorSpec(

@@ -89,7 +89,7 @@ def _options(question: Question, outcome: OutcomeRow) -> str:
 def _step(step: Step) -> str:
     marks: list[str] = [*step.flags]
     if step.dropped:
-        marks.append(f"{step.dropped} observations left out")
+        marks.append(f"{step.dropped} observation{'' if step.dropped == 1 else 's'} left out")
     head = f"## {step.index}. {step.tool or 'unreadable reply'}"
     parts = [head + (f" ({', '.join(marks)})" if marks else "")]
     if step.tool is None:

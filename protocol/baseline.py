@@ -25,12 +25,14 @@ class SnapshotReady(Message, frozen=True, kw_only=True, tag=True):
     drawn: how many rollouts were run for it now (0: all were there).
     missing: question ids whose draws are incomplete after the retries.
     outage: what kept draws away that a later try may get, empty if nothing did.
+    seed_draw: some of the draws are the seed's own predictions, which also chose the pools.
     """
 
     draws: tuple[Draws, ...]
     drawn: int
     missing: tuple[str, ...]
     outage: str = ""
+    seed_draw: bool = False
 
 
 class GetSnapshot(Request[SnapshotReady], frozen=True, kw_only=True, tag=True):
@@ -38,6 +40,8 @@ class GetSnapshot(Request[SnapshotReady], frozen=True, kw_only=True, tag=True):
 
     n_draws: draws per question (GATE.md: k).
     others: the package's other skills; part of the snapshot where the agent chooses its skill.
+    generation: which snapshot of the skill: 0 the first, 1 the one that replaces it, ...
+    confirms: run_key of the test whose second stage the snapshot alone serves, else empty.
     """
 
     IDEMPOTENT: ClassVar[bool] = True
@@ -47,6 +51,8 @@ class GetSnapshot(Request[SnapshotReady], frozen=True, kw_only=True, tag=True):
     units: tuple[Unit, ...]
     n_draws: int
     others: tuple[Skill, ...] = ()
+    generation: int = 0
+    confirms: str = ""
 
 
 class SeedOutcomesReady(Message, frozen=True, kw_only=True, tag=True):

@@ -17,6 +17,7 @@ __all__ = [
     "Power",
     "PowerTable",
     "RefreshLadder",
+    "Stage",
     "Trial",
     "Verdict",
 ]
@@ -35,13 +36,45 @@ class Look(Message, frozen=True, kw_only=True, tag=True):
     e: float
 
 
+class Stage(Message, frozen=True, kw_only=True, tag=True):
+    """What one stage of a test saw, by itself; fields as of ``Decision``.
+
+    alpha: the stage's own level. drawn: baseline rollouts run for it now.
+    """
+
+    verdict: Verdict
+    reason: str
+    alpha: float
+    evaluated: int
+    wins: int
+    losses: int
+    ties: int
+    missing: int
+    e_value: float
+    p_gate: float
+    lower_bound: float | None
+    looks: tuple[Look, ...]
+    seed_draw: bool
+    drawn: int
+    rollouts: int
+
+
 class Decision(Message, frozen=True, kw_only=True, tag=True):
     """The gate's verdict with its evidence.
 
     reason: which rule decided (``core``, ``endgame``, ``futile_exact``, ``futile_power``, ``harm``,
-        ``guardrail``, ``missing``, ``end``).
+        ``guardrail``, ``missing``, ``end``, ``identical``).
+    alpha: bounds the chance that a candidate that is no better was accepted, over both stages
+        where there are two. It is proven for a snapshot drawn without looking; see seed_draw.
+    evaluated to missing, lower_bound, looks: of the stage that decided.
+    e_value, p_gate: of the whole test; accepted is what has p_gate <= alpha and no guardrail.
     lower_bound: lower confidence bound of the gain for an accepted edit, in [-1, 1].
-    rollouts: candidate rollouts spent.
+    rollouts: candidate rollouts spent. baseline_rollouts: those of the current text.
+    stages: what each stage saw where the profile has two; empty where it has one.
+    generation: which snapshot of the current skill the first stage was tested on.
+    seed_draw: that snapshot holds the seed's own answers, which also chose the diag questions:
+        alpha is then the nominal level of a test that is easier to pass (with two stages it is
+        the second's level, which holds).
     """
 
     verdict: Verdict
@@ -59,13 +92,21 @@ class Decision(Message, frozen=True, kw_only=True, tag=True):
     looks: tuple[Look, ...]
     in_sample: bool
     rollouts: int
+    baseline_rollouts: int = 0
+    stages: tuple[Stage, ...] = ()
+    generation: int = 0
+    seed_draw: bool = False
 
 
 class Trial(Request[Decision | Refused], frozen=True, kw_only=True, tag=True):
     """Test a candidate against the current skill on these units.
 
     others: the package's other skills, the same for both arms.
-    Refused: the snapshot does not cover a unit (row fail-loud).
+    null_index: given, the trial is a null comparison: the candidate is the current text, its
+        draws are told from those of other null comparisons by this index. Nothing is recorded,
+        epoch and step are not needed; run_key must be its own (``keys.null_key``).
+    null_generation: which snapshot a null comparison is made with; None: the one in force.
+    Refused: the snapshot does not cover a unit (row fail-loud), or an outage.
     """
 
     IDEMPOTENT: ClassVar[bool] = True
@@ -77,6 +118,8 @@ class Trial(Request[Decision | Refused], frozen=True, kw_only=True, tag=True):
     units: tuple[Unit, ...]
     in_sample: bool
     others: tuple[Skill, ...] = ()
+    null_index: int | None = None
+    null_generation: int | None = None
 
 
 class Power(Message, frozen=True, kw_only=True, tag=True):
@@ -120,7 +163,11 @@ class LadderRefreshed(Message, frozen=True, kw_only=True, tag=True):
 
 
 class RefreshLadder(Request[LadderRefreshed], frozen=True, kw_only=True, tag=True):
-    """Fold an epoch's candidate-arm outcomes into the unit EMA, once (row W-5)."""
+    """Observe an epoch, once (row W-5).
+
+    Its candidate-arm outcomes and the snapshots that it retired are folded into the unit EMA;
+    a snapshot that turned too many candidates down is replaced.
+    """
 
     IDEMPOTENT: ClassVar[bool] = True
 

@@ -16,8 +16,11 @@ __all__ = [
     "baseline_key",
     "baseline_salt",
     "candidate_salt",
+    "confirm_salt",
     "epoch_salt",
     "evaluation_key",
+    "null_key",
+    "null_salt",
     "slow_key",
     "slug",
     "step_key",
@@ -46,9 +49,22 @@ def evaluation_key(epoch: int, pool: PoolName, kind: str) -> str:
     return f"e{epoch}/{pool}/{kind}"
 
 
-def baseline_key(task_type: str, skill_hash: str, prompts_version: str, draw: int) -> str:
-    """One draw of a class's fixed baseline snapshot."""
-    return f"baseline/{slug(task_type)}/{skill_hash[:16]}/{prompts_version}/d{draw}"
+def baseline_key(
+    task_type: str,
+    skill_hash: str,
+    prompts_version: str,
+    draw: int,
+    generation: int = 0,
+    confirms: str = "",
+) -> str:
+    """One draw of a class's fixed baseline snapshot; see ``baseline_salt`` for the last two."""
+    which = _snapshot(generation, confirms)
+    return f"baseline/{slug(task_type)}/{skill_hash[:16]}/{prompts_version}/{which}d{draw}"
+
+
+def null_key(task_type: str, index: int) -> str:
+    """A null comparison of a class: the current text against itself."""
+    return f"aa/{slug(task_type)}/n{index}"
 
 
 def epoch_salt(seed: int, epoch: int) -> str:
@@ -61,6 +77,27 @@ def candidate_salt(seed: int, epoch: int, task_type: str, block: int, candidate_
     return f"seed{seed}/e{epoch}/{slug(task_type)}/b{block}/{candidate_hash[:16]}"
 
 
-def baseline_salt(seed: int, draw: int) -> str:
-    """The gate's baseline arm: no epoch; draws of one snapshot are told apart."""
-    return f"seed{seed}/baseline/d{draw}"
+def baseline_salt(seed: int, draw: int, generation: int = 0, confirms: str = "") -> str:
+    """The gate's baseline arm: no epoch; draws of one snapshot are told apart.
+
+    generation: 0 for a skill's first snapshot, 1 for the one that replaces it, and so on.
+    confirms: the run_key of the test whose second stage this snapshot alone serves, else empty.
+    """
+    return f"seed{seed}/baseline/{_snapshot(generation, confirms)}d{draw}"
+
+
+def confirm_salt(seed: int, run_key: str, block: int, candidate_hash: str) -> str:
+    """The candidate arm of a test's second stage: never drawn for any other test."""
+    return f"seed{seed}/confirm/{run_key}/b{block}/{candidate_hash[:16]}"
+
+
+def null_salt(seed: int, index: int, task_type: str, block: int, text_hash: str) -> str:
+    """The second arm of a null comparison, told apart from other arms by its index."""
+    return f"seed{seed}/aa{index}/{slug(task_type)}/b{block}/{text_hash[:16]}"
+
+
+def _snapshot(generation: int, confirms: str) -> str:
+    """Which snapshot of a skill; a first one is not named, so that its draws keep their names."""
+    if confirms:
+        return f"confirm/{confirms}/"
+    return f"g{generation}/" if generation else ""

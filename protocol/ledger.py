@@ -153,7 +153,11 @@ class EditRow(Row, frozen=True, kw_only=True, tag=True):
 
 
 class DecisionRow(Row, frozen=True, kw_only=True, tag=True):
-    """One gate decision. looks: a JSON list of ``Look``."""
+    """One gate decision, as ``Decision``. looks: a JSON list of ``Look``; stages: of ``Stage``.
+
+    snapshot_hash, prompts_version, generation: the snapshot that the first stage was tested on;
+    snapshot_hash is the skill's, or of all skills where the agent chooses (empty: none was read).
+    """
 
     TABLE: ClassVar[str] = "decisions"
     KEY: ClassVar[tuple[str, ...]] = ("run_key",)
@@ -179,6 +183,12 @@ class DecisionRow(Row, frozen=True, kw_only=True, tag=True):
     looks: str
     in_sample: bool
     rollouts: int
+    snapshot_hash: str = ""
+    prompts_version: str = ""
+    generation: int = 0
+    seed_draw: bool = False
+    baseline_rollouts: int = 0
+    stages: str = "[]"
 
 
 class RejectedRow(Row, frozen=True, kw_only=True, tag=True):
@@ -204,7 +214,11 @@ class RejectedRow(Row, frozen=True, kw_only=True, tag=True):
 
 
 class StepRow(Row, frozen=True, kw_only=True, tag=True):
-    """A step that is whole: written last, so that its presence means done."""
+    """A step that is whole: written last, so that its presence means done.
+
+    editor_calls: chats with the editor, re-asks included; parse_failures: replies among them
+    that could not be read.
+    """
 
     TABLE: ClassVar[str] = "steps"
     KEY: ClassVar[tuple[str, ...]] = ("run_key",)
@@ -223,6 +237,8 @@ class StepRow(Row, frozen=True, kw_only=True, tag=True):
     degraded: int
     result: str
     edit_budget: int
+    editor_calls: int
+    parse_failures: int
 
 
 class DocumentRow(Row, frozen=True, kw_only=True, tag=True):
@@ -268,7 +284,8 @@ class SlowRow(Row, frozen=True, kw_only=True, tag=True):
     wins, losses: questions of val right only under the candidate, only under the fast package;
     p_harm: P(Bin(wins + losses, 1/2) >= losses). reason: why, in words. *_mixed: on val.
     regressed to stable: the compared questions of diag. momentum: classes whose region was
-    written; prompt_edits: edits applied to the system prompt and the tool prompts.
+    written; prompt_edits: edits applied to the system prompt and the tool prompts. editor_calls,
+    parse_failures: as of ``StepRow``.
     """
 
     TABLE: ClassVar[str] = "slow_updates"
@@ -291,6 +308,8 @@ class SlowRow(Row, frozen=True, kw_only=True, tag=True):
     p_harm: float
     fast_mixed: float
     candidate_mixed: float
+    editor_calls: int
+    parse_failures: int
 
 
 class EpochRow(Row, frozen=True, kw_only=True, tag=True):
@@ -309,13 +328,19 @@ class EpochRow(Row, frozen=True, kw_only=True, tag=True):
 
 
 class BaselineRow(Row, frozen=True, kw_only=True, tag=True):
-    """One draw of one question in a baseline snapshot (row P1-1a)."""
+    """One draw of one question in a baseline snapshot (row P1-1a).
+
+    generation, confirms: which snapshot of the skill, as of ``GetSnapshot``. source: ``seed`` or
+    ``rollout``.
+    """
 
     TABLE: ClassVar[str] = "baseline"
     KEY: ClassVar[tuple[str, ...]] = (
         "task_type",
         "skill_hash",
         "prompts_version",
+        "generation",
+        "confirms",
         "unit_id",
         "question_id",
         "draw",
@@ -329,10 +354,16 @@ class BaselineRow(Row, frozen=True, kw_only=True, tag=True):
     draw: int
     right: bool
     source: str
+    video_id: str = ""
+    generation: int = 0
+    confirms: str = ""
 
 
 class AttemptRow(Row, frozen=True, kw_only=True, tag=True):
-    """One try of one chat. call: the cache key; started: UTC, ISO 8601."""
+    """One try of one chat, or of one embedding request (role ``embed``, in no limit).
+
+    call: the cache key, or a hash of the texts; started: UTC, ISO 8601.
+    """
 
     TABLE: ClassVar[str] = "attempts"
     KEY: ClassVar[tuple[str, ...]] = ("call", "attempt", "started")

@@ -310,7 +310,11 @@ class TrainerSettings(Section, frozen=True, kw_only=True, forbid_unknown_fields=
 
 
 class TwinSettings(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The simulator: shares of its editor's proposals, noise of its judge, service time."""
+    """The simulator: shares of its editor's proposals, noise of its judge, service time.
+
+    hostile: the share of the editor's replies that attack the documents; not one of the four
+    shares that make 1.
+    """
 
     world: str
     world_seed: Count
@@ -318,6 +322,7 @@ class TwinSettings(Section, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     useless: Share
     harmful: Share
     malformed: Share
+    hostile: Share
     judge_noise: Share
     chunk_delay_s: Annotated[float, Meta(ge=0)]
 

@@ -56,7 +56,6 @@ def test_the_effective_configuration_reads_back_equal(tmp_path: Path) -> None:
         ("trainer.epochs=0", "trainer.epochs: expected `int` >= 1"),
         ("twin.helpful=0.9", "must be 1"),
         ("run=3", "is a section"),
-        ("gate.profile=audit", "not available yet"),
         ("trainer.epochs", "must be KEY=VALUE"),
         ("llm.endpoints=[{name: a}]", "llm.endpoints[0]"),
         ("llm.endpoints=[]", "no endpoint has the role 'search'"),

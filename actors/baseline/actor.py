@@ -100,6 +100,8 @@ class BaselineActor(Actor):
             task_type=classes[0],
             skill_hash=self._hash(request.skill, request.others),
             prompts_version=request.prompts.version,
+            generation=request.generation,
+            confirms=request.confirms,
         )
         async with self._alone(key):
             return await self._complete(request, key)
@@ -140,6 +142,7 @@ class BaselineActor(Actor):
         kept = storable(key, list(results.values()))
         await self._keep(request.scope, kept)
         draws = assemble(request.units, [*rows, *kept], request.n_draws)
+        asked = {question.question_id for unit in request.units for question in unit.questions}
         lost = [reply for _, reply in results.values() if isinstance(reply, Missed)]
         passing = [f"{reply.kind}: {reply.detail}" for reply in lost if not reply.lasting]
         return SnapshotReady(
@@ -147,14 +150,19 @@ class BaselineActor(Actor):
             drawn=drawn,
             missing=incomplete(draws, request.n_draws),
             outage=passing[0] if passing else "",
+            seed_draw=any(row.source == "seed" and row.question_id in asked for row in rows),
         )
 
     def _is_seed(self, key: SnapshotKey) -> bool:
-        """Whether this is the skill and the prompts version that made the predictions."""
+        """Whether this is the first snapshot of what made the predictions: skill and prompts.
+
+        A later one exists to be independent of everything that was seen before.
+        """
         seed = self._seed_package
         skill = seed.skill_for(key.task_type)
         return (
             self._seed_serves
+            and key.first
             and key.skill_hash == self._hash(skill, seed.others(skill))
             and key.prompts_version == seed.prompts.version
         )
@@ -171,6 +179,8 @@ class BaselineActor(Actor):
                     Where(column="task_type", value=key.task_type),
                     Where(column="skill_hash", value=key.skill_hash),
                     Where(column="prompts_version", value=key.prompts_version),
+                    Where(column="generation", value=key.generation),
+                    Where(column="confirms", value=key.confirms),
                 ),
             )
         )
@@ -194,11 +204,18 @@ class BaselineActor(Actor):
                     task_type=key.task_type,
                     question_id=draw.question.question_id,
                 ),
-                run_key=baseline_key(key.task_type, key.skill_hash, key.prompts_version, draw.draw),
+                run_key=baseline_key(
+                    key.task_type,
+                    key.skill_hash,
+                    key.prompts_version,
+                    draw.draw,
+                    key.generation,
+                    key.confirms,
+                ),
                 question=draw.question,
                 skill=request.skill,
                 prompts=request.prompts,
-                salt=baseline_salt(self._seed, draw.draw),
+                salt=baseline_salt(self._seed, draw.draw, key.generation, key.confirms),
                 others=request.others,
             )
             replies[position] = await ask_or(

@@ -1,7 +1,7 @@
 """Which draws of a snapshot are there, which are still to be made, which may be kept.
 
-Pure. A snapshot is keyed (class, skill, prompts version, unit); its draws are made once and
-never again while that skill stands (row P1-1a). A result that infrastructure lost is no draw:
+Pure. A snapshot is keyed (class, skill, prompts version, generation, unit); its draws are made
+once and never again (row P1-1a). A result that infrastructure lost is no draw:
 it must never become a row (row P1-4).
 """
 
@@ -32,11 +32,18 @@ MAX_OUTAGE_SHARE = 0.5
 
 
 class SnapshotKey(msgspec.Struct, frozen=True, kw_only=True):
-    """Whose outcomes these are."""
+    """Whose outcomes these are. generation, confirms: as of ``GetSnapshot``."""
 
     task_type: str
     skill_hash: str
     prompts_version: str
+    generation: int = 0
+    confirms: str = ""
+
+    @property
+    def first(self) -> bool:
+        """Whether it is the skill's first snapshot, the only one that the seed may begin."""
+        return self.generation == 0 and not self.confirms
 
 
 class WantedDraw(msgspec.Struct, frozen=True, kw_only=True):
@@ -127,4 +134,7 @@ def _row(key: SnapshotKey, draw: WantedDraw, *, right: bool, source: str) -> Bas
         draw=draw.draw,
         right=right,
         source=source,
+        video_id=draw.question.video_id,
+        generation=key.generation,
+        confirms=key.confirms,
     )

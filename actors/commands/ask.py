@@ -8,7 +8,9 @@ from __future__ import annotations
 import argparse
 import json
 import math
+import re
 import sys
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,6 +19,10 @@ if TYPE_CHECKING:
     from protocol.llm import Attempt, ChatAnswer, ChatFailed
 
 __all__ = ["EXIT_CODES", "add_ask_parser", "ask"]
+
+_NOT_THERE = re.compile(r"\bHTTP (?:404|405|501)\b")
+_PAGE = re.compile(r"<!doctype|<html|<body|<head", re.IGNORECASE)
+_TAGS = re.compile(r"<style.*?(?:</style>|$)|<[^<>]*(?:>|$)", re.IGNORECASE | re.DOTALL)
 
 DONE, FATAL, USAGE, TRANSIENT, INTERRUPTED = 0, 1, 2, 75, 130
 EXIT_CODES = """\
@@ -36,10 +42,14 @@ examples:
   bin/trm ask --base-url URL --model M --schema reply.json - <prompt.txt
   bin/trm ask --config my.yaml --role judge "Why?"                as a run would ask
 
+with a configuration whose endpoint is the simulator (base_url twin, as in config/demo.yaml) that is
+started for the one question; it is no language model and knows nothing but the prompts of a run.
+
 the object of --json:
   outcome     ok | retry_exhausted | fatal
   kind        why it failed (truncated, timeout, auth, ...), null after ok; detail says it in words
-  text, reasoning, tool_calls, finish, usage (tokens as the endpoint counted them)
+  text, reasoning, tool_calls, finish, usage (tokens as the endpoint counted them; null: it
+              reported none)
   cached      true if the answer came from --cache; then nothing was sent
   seconds     the whole call, waits included
   attempts    every try: endpoint, outcome (ok | failed | cancelled), kind, seconds,
@@ -186,8 +196,10 @@ def _ask(arguments: argparse.Namespace) -> int:
         _note(f"bin/trm ask: {error}")
         return USAGE
     configure_logs(None, "warning", None)
+    hint = _hint_of(arguments)
+    tell = partial(_tell_json if arguments.json else _tell, hint=hint)
     try:
-        return ask_once(plan, _tell_json if arguments.json else _tell)
+        return ask_once(plan, tell)
     except OSError as error:
         _note(f"bin/trm ask: {error}")
         return FATAL
@@ -196,17 +208,28 @@ def _ask(arguments: argparse.Namespace) -> int:
 # -- telling ----------------------------------------------------------------------------
 
 
-def _tell(said: Said) -> int:
+def _hint_of(arguments: argparse.Namespace) -> str:
+    """What to try when there is nothing at the address; empty: nothing comes to mind."""
+    url = (arguments.base_url or "").rstrip("/")
+    if not url or url.endswith("/v1"):
+        return ""
+    return f"is it {url}/v1? Servers of this kind have their chats below /v1"
+
+
+def _tell(said: Said, *, hint: str) -> int:
     from protocol.llm import ChatFailed
 
     reply = said.reply
+    last = reply.detail if isinstance(reply, ChatFailed) else ""
     for number, attempt in enumerate(reply.attempts, start=1):
-        _note(_attempt_line(number, attempt))
+        told_below = number == len(reply.attempts) and attempt.detail == last
+        _note(_attempt_line(number, attempt, "" if told_below else attempt.detail))
     if isinstance(reply, ChatFailed):
         passing = "would fail again" if reply.fatal else "may pass"
-        _note(
-            f"{reply.kind}, {passing}: {reply.detail or 'no more is known'}, {said.seconds:.2f} s"
-        )
+        why = _plain(reply.detail) or "no more is known"
+        _note(f"{reply.kind}, {passing}: {why}, {said.seconds:.2f} s")
+        if hint and _NOT_THERE.search(reply.detail):
+            _note(hint)
         return FATAL if reply.fatal else TRANSIENT
     if reply.text:
         _write(reply.text.removesuffix("\n") + "\n")
@@ -216,9 +239,16 @@ def _tell(said: Said) -> int:
     return DONE
 
 
-def _attempt_line(number: int, attempt: Attempt) -> str:
+def _plain(detail: str) -> str:
+    """Without the mark-up of an error page: its words on one line."""
+    if _PAGE.search(detail):
+        detail = _TAGS.sub(" ", detail)
+    return " ".join(detail.split())
+
+
+def _attempt_line(number: int, attempt: Attempt, detail: str) -> str:
     first = "" if attempt.first_token_s is None else f", first token {attempt.first_token_s:.2f} s"
-    detail = f": {attempt.detail}" if attempt.detail else ""
+    detail = f": {_plain(detail)}" if detail else ""
     line = f"try {number} at {attempt.endpoint}: {attempt.outcome}, {attempt.seconds:.2f} s"
     return line + first + detail
 
@@ -227,10 +257,13 @@ def _last_line(reply: ChatAnswer, seconds: float) -> str:
     usage = reply.usage
     cached = f" ({usage.cached_tokens} cached)" if usage.cached_tokens else ""
     thought = f" ({usage.reasoning_tokens} reasoning)" if usage.reasoning_tokens else ""
-    parts = [
-        f"finish {reply.finish}",
+    counted = [
         f"{usage.prompt_tokens} prompt tokens{cached}",
         f"{usage.completion_tokens} completion tokens{thought}",
+    ]
+    parts = [
+        f"finish {reply.finish}",
+        *(counted if _counted(reply) else ["tokens unknown (the endpoint reported no usage)"]),
         f"{seconds:.2f} s",
         *(["from the cache"] if reply.cached else []),
         *(["reasoning: see --json"] if reply.reasoning else []),
@@ -238,11 +271,18 @@ def _last_line(reply: ChatAnswer, seconds: float) -> str:
     return ", ".join(parts)
 
 
-def _tell_json(said: Said) -> int:
+def _counted(reply: ChatAnswer) -> bool:
+    """Whether the endpoint reported what it used; no answer takes no token at all."""
+    return reply.usage.prompt_tokens > 0 or reply.usage.completion_tokens > 0
+
+
+def _tell_json(said: Said, *, hint: str) -> int:
     from protocol.llm import ChatFailed
 
     reply = said.reply
     told = _of_failure(reply) if isinstance(reply, ChatFailed) else _of_answer(reply)
+    if isinstance(reply, ChatFailed) and hint and _NOT_THERE.search(reply.detail):
+        _note(hint)
     told["seconds"] = round(said.seconds, 3)
     told["attempts"] = [_of_attempt(attempt) for attempt in reply.attempts]
     # In ASCII: one line in every locale and for every reader, whatever the endpoint sent.
@@ -264,7 +304,9 @@ def _of_answer(reply: ChatAnswer) -> dict[str, object]:
             for call in reply.tool_calls
         ],
         "finish": reply.finish,
-        "usage": {name: getattr(reply.usage, name) for name in _USAGE},
+        "usage": (
+            {name: getattr(reply.usage, name) for name in _USAGE} if _counted(reply) else None
+        ),
         "cached": reply.cached,
     }
 

@@ -1,7 +1,8 @@
 """One chat through the chat client, outside a run: the smallest composition root.
 
-The actors are those of a run, only fewer: llm, cache and ledger. The ledger's file lies in a
-temporary folder and goes with it. Never prints, never reads a configuration.
+The actors are those of a run, only fewer: llm, cache and ledger, and the simulator where it is the
+endpoint. The ledger's file lies in a temporary folder and goes with it. Never prints, never reads a
+configuration.
 """
 
 from __future__ import annotations
@@ -9,8 +10,9 @@ from __future__ import annotations
 import math
 import os
 import signal
-from collections.abc import Callable
-from contextlib import ExitStack
+import socket
+from collections.abc import AsyncIterator, Callable
+from contextlib import ExitStack, asynccontextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from threading import Timer
@@ -28,21 +30,37 @@ from actors.runtime.supervisor import Supervisor
 from actors.runtime.wiring import ActorSpec
 from protocol.ledger import AttemptRow
 from protocol.llm import Attempt, Chat, ChatAnswer, ChatFailed, FailureKind
-from protocol.settings import CacheSettings, LimitSettings, LlmSettings, RuntimeSettings
+from protocol.settings import (
+    CacheSettings,
+    LimitSettings,
+    LlmSettings,
+    RuntimeSettings,
+    TwinSettings,
+)
 
-__all__ = ["AskPlan", "Said", "ask_once"]
+__all__ = ["AskPlan", "Said", "Simulator", "ask_once"]
 
 _GRACE_S = 0.5
 """The client's own clocks say more about an end than ours does: they may go first."""
 _LINGER_S = 0.5
 _LEDGER_HANDLERS = 4
+_TWIN = "twin"
 _NO_LIMITS = LimitSettings(max_calls=None, max_tokens=None, max_usd=None)
+
+
+class Simulator(msgspec.Struct, frozen=True):
+    """The simulator to start, and the two files that it plays."""
+
+    settings: TwinSettings
+    world: Path
+    questions: Path
 
 
 class AskPlan(msgspec.Struct, frozen=True, kw_only=True):
     """What is asked, of whom and how long. cache_path: the file of the backend ``sqlite``.
 
-    within_s: seconds after which the call is ended, whatever it waits for.
+    within_s: seconds after which the call is ended, whatever it waits for. simulator: None: the
+    endpoints are real ones.
     """
 
     chat: Chat
@@ -51,6 +69,7 @@ class AskPlan(msgspec.Struct, frozen=True, kw_only=True):
     cache: CacheSettings
     cache_path: Path
     within_s: float
+    simulator: Simulator | None = None
 
 
 class Said(msgspec.Struct, frozen=True):
@@ -108,7 +127,7 @@ async def _said(plan: AskPlan, folder: Path) -> Said:
     seconds: float | None = None
     database = folder / "run.db"
     try:
-        async with Supervisor(_specs(plan, database), plan.runtime) as system:
+        async with _started(plan, folder) as system:
             begun = anyio.current_time()
             # Not a deadline of the ask: that would bind the client's last row in the ledger too.
             with anyio.move_on_after(plan.within_s + _GRACE_S):
@@ -123,6 +142,47 @@ async def _said(plan: AskPlan, folder: Path) -> Said:
     if reply is None:
         reply = _out_of_time(plan, database)
     return Said(reply, anyio.current_time() - begun if seconds is None else seconds)
+
+
+@asynccontextmanager
+async def _started(plan: AskPlan, folder: Path) -> AsyncIterator[Supervisor]:
+    """The actors, running. Raises SystemFailed."""
+    specs: list[ActorSpec] = []
+    with ExitStack() as stack:
+        if plan.simulator is not None:
+            from actors.twin.process import base_url_of, bind_loopback
+
+            listener = stack.enter_context(bind_loopback())
+            specs.append(_twin_spec(plan.simulator, listener, folder))
+            plan = msgspec.structs.replace(plan, llm=_with_address(plan.llm, base_url_of(listener)))
+        specs += _specs(plan, folder / "run.db")
+        async with Supervisor(specs, plan.runtime) as system:
+            yield system
+
+
+def _with_address(llm: LlmSettings, base_url: str) -> LlmSettings:
+    endpoints = tuple(
+        msgspec.structs.replace(endpoint, base_url=base_url)
+        if endpoint.base_url == _TWIN
+        else endpoint
+        for endpoint in llm.endpoints
+    )
+    return msgspec.structs.replace(llm, endpoints=endpoints)
+
+
+def _twin_spec(simulator: Simulator, listener: socket.socket, folder: Path) -> ActorSpec:
+    from actors.twin.actor import TwinActor  # with a web server, which no other call needs
+
+    return ActorSpec(
+        name=_TWIN,
+        factory=lambda _: TwinActor(
+            simulator.settings,
+            world=simulator.world,
+            questions=simulator.questions,
+            listener=listener,
+            log_path=folder / "twin.log",
+        ),
+    )
 
 
 def _specs(plan: AskPlan, database: Path) -> list[ActorSpec]:

@@ -17,8 +17,8 @@ from urllib.parse import urlsplit
 import msgspec
 import yaml
 
-from actors.commands.ask_call import AskPlan
-from actors.config import load_config
+from actors.commands.ask_call import AskPlan, Simulator
+from actors.config import load_config, resolve_path
 from actors.llm.endpoints import resolve_endpoints
 from protocol.llm import Chat, ChatMessage, ImagePart, TextPart
 from protocol.settings import Config, LlmSettings
@@ -29,9 +29,10 @@ _TIMEOUT_S = 300.0
 _ROLES = ("search", "judge", "evolve", "vision")
 _PATH = "/chat/completions"
 _SQLITE = b"SQLite format 3\x00"
+TWIN = "twin"
 _TWIN = (
-    "the simulator (base_url twin) runs only inside bin/train; ask a real endpoint with "
-    "--base-url http://HOST:PORT/v1 --model NAME"
+    "the simulator (base_url twin) has no address of its own: ask it as a configuration sets it "
+    "up, with --config config/demo.yaml"
 )
 
 
@@ -56,6 +57,7 @@ def plan_of(arguments: argparse.Namespace, environ: Mapping[str, str] = os.envir
         ),
         cache_path=_cache_path(arguments.cache),
         within_s=within_s,
+        simulator=_simulator(arguments, config),
     )
 
 
@@ -95,7 +97,7 @@ def _config(arguments: argparse.Namespace) -> Config:
 
 def _checked_url(url: str) -> str:
     """Host and port of a base URL. Raises AskUsageError."""
-    if url == "twin":
+    if url == TWIN:
         raise AskUsageError(_TWIN)
     wanted = "must be like http://127.0.0.1:8000/v1"
     try:
@@ -143,8 +145,6 @@ def _client(
             f"{arguments.config}: no endpoint has the role {role}; add it to the roles of one, "
             "or ask another --role"
         )
-    if any(endpoint.base_url == "twin" for endpoint in endpoints):
-        raise AskUsageError(f"{arguments.config}: role {role}: {_TWIN}")
     try:
         resolve_endpoints(endpoints, environ, llm.concurrency)
     except ValueError as error:
@@ -161,11 +161,30 @@ def _client(
     return msgspec.structs.replace(llm, endpoints=endpoints, **changes)
 
 
+def _simulator(arguments: argparse.Namespace, config: Config) -> Simulator | None:
+    """The simulator that the role's endpoints are; None: they are real ones.
+
+    Raises ConfigError if its world cannot be found, or does not hold the questions.
+    """
+    endpoints = [e for e in config.llm.endpoints if arguments.role in e.roles]
+    if not any(endpoint.base_url == TWIN for endpoint in endpoints):
+        return None
+    from actors.launch import check_world  # loads every room, which no other call needs
+
+    questions = resolve_path(config.data.questions, arguments.config)
+    world = resolve_path(config.twin.world, arguments.config)
+    check_world(world, questions)
+    return Simulator(config.twin, world, questions)
+
+
 # -- what to ask ------------------------------------------------------------------------
 
 
 def _chat(arguments: argparse.Namespace) -> Chat:
     text = _stdin() if arguments.text == "-" else arguments.text
+    if not text.strip():
+        where = "stdin" if arguments.text == "-" else "TEXT"
+        raise AskUsageError(f"{where} is empty: what is to be asked?")
     content: str | tuple[TextPart | ImagePart, ...] = text
     if arguments.image:
         content = (TextPart(text=text), *(_image(path) for path in arguments.image))

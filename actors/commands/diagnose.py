@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 __all__ = ["add_diagnose_parser", "diagnose"]
 
-_SHOWN = 20
+_SHOWN = 10
 
 _DESCRIPTION = """\
 Asks the judge of a configuration why the wrong answers of a baseline are wrong: a skill defect
@@ -45,8 +45,8 @@ The verdicts are stored in one batch at the end of the run, also of one that a s
 a killed run had asked lies in the cache of the work folder, so that the next one asks only for the
 rest. A judge that could not be reached has said nothing: nothing is stored, and the next run asks.
 
-The baseline of a finished seed is never written. Diagnose before `trm seed` finishes it, or write
-a copy with --out and make a new seed of that."""
+The baseline of a finished seed is never written. Diagnose before `bin/trm seed` finishes it, or
+write a copy with --out and make a new seed of that."""
 
 _EXAMPLES = """\
 examples:
@@ -150,7 +150,14 @@ def diagnose(arguments: argparse.Namespace) -> int:
 
 
 def _diagnose(arguments: argparse.Namespace) -> int:
-    from actors.commands.diagnose_files import cases_of, end_round, places_of, read_rows, store
+    from actors.commands.diagnose_files import (
+        cases_of,
+        end_round,
+        places_of,
+        read_rows,
+        store,
+        traces_of,
+    )
     from actors.commands.diagnosing import choose_wrong
     from actors.commands.seed_scratch import with_cache
     from actors.launch import check_surroundings
@@ -172,11 +179,24 @@ def _diagnose(arguments: argparse.Namespace) -> int:
     places.work.mkdir(parents=True, exist_ok=True)
     with WorkspaceLock(places.work):
         cases, lacking = cases_of(arguments, places, inputs, rows, wanted, again)
+        config = _as_answered(config, traces_of(arguments, places))
         judged = _ask(places, inputs, config, cases, retrying=bool(again))
         stored = store(places, rows, judged.diagnoses)
         if again and not judged.stopped:
             end_round(places.work)
     return _tell(arguments, places, inputs, rows, stored, judged, lacking)
+
+
+def _as_answered(config: Config, traces: Path) -> Config:
+    """The older program's agent chose no skill: it had the one that --skills names."""
+    import msgspec
+
+    from actors.workspace.harness_db import kind_of
+
+    if kind_of(traces) != "harness":
+        return config
+    agent = msgspec.structs.replace(config.agent, skill_routing="oracle")
+    return msgspec.structs.replace(config, agent=agent)
 
 
 def _ask(
@@ -262,8 +282,11 @@ def _tell(
             f"defects (T2), {told['t1']} lapses (T1), {told['t0']} T0, of which "
             f"{len(tiered.undiagnosed)} without a diagnosis.\n"
         )
-    for line in (*silent[:_SHOWN], *lacking[:_SHOWN]):
-        note(f"  {line}")
+    for lines in (silent, lacking):
+        for line in lines[:_SHOWN]:
+            note(f"  {line}")
+        if len(lines) > _SHOWN:
+            note(f"  ... and {len(lines) - _SHOWN} more (all of them with --json)")
     if judged is not None and judged.stopped:
         how = "at once" if judged.at_once else "in order"
         note(f"Stopped {how}; what was judged is stored. The same command goes on from there.")

@@ -33,6 +33,7 @@ __all__ = [
     "read_rows",
     "rounds",
     "store",
+    "traces_of",
 ]
 
 _ROUNDS = "retry_rounds"
@@ -63,7 +64,7 @@ def places_of(arguments: argparse.Namespace) -> Places:
     source = target / "baseline.db" if target.is_dir() else target
     if not source.is_file():
         raise OptionError(
-            f"{source}: there is no such baseline; make it with `trm seed ... --baseline-only`"
+            f"{source}: there is no such baseline; make it with `bin/trm seed ... --baseline-only`"
         )
     source = source.resolve()
     out: Path = source if arguments.out is None else arguments.out.resolve()
@@ -72,7 +73,7 @@ def places_of(arguments: argparse.Namespace) -> Places:
             raise OptionError(
                 f"{out}: belongs to a finished {'seed' if name == 'seed.json' else 'workspace'}, "
                 "whose baseline is never written; give --out FILE, then make a new seed of that "
-                "file with `trm seed --from-db FILE`"
+                "file with `bin/trm seed --from-db FILE`"
             )
     if not out.parent.is_dir():
         raise OptionError(f"--out {out}: its folder is not there")
@@ -104,6 +105,11 @@ def read_rows(places: Places) -> Rows:
         raise OptionError(str(error)) from error
 
 
+def traces_of(arguments: argparse.Namespace, places: Places) -> Path:
+    """Where the steps of the answers are."""
+    return arguments.traces or places.work / "run.db"
+
+
 def cases_of(
     arguments: argparse.Namespace,
     places: Places,
@@ -117,7 +123,7 @@ def cases_of(
     An answered question without a trajectory is an error, not an input (row P0-2).
     """
 
-    traces_path: Path = arguments.traces or places.work / "run.db"
+    traces_path = traces_of(arguments, places)
     if not traces_path.exists():
         raise OptionError(
             "where are the steps of the answers? Give --traces FILE: the harness.db or run.db "

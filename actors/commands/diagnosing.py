@@ -8,17 +8,18 @@ work folder's ledger as traces first, so that the diagnoser finds them where it 
 from __future__ import annotations
 
 import json
+import socket
 import sqlite3
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from contextlib import ExitStack
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TypeVar, cast
 
-import anyio
 import msgspec
 
 from actors.commands.extraction import choose_run, standing_rows
+from actors.commands.offline import ask_judge, for_each, run_offline
 from actors.commands.progress import Progress
 from actors.commands.seeding import SEED_PASS, stored_diagnosis
 from actors.dataset.fingerprint import question_fingerprint
@@ -26,15 +27,13 @@ from actors.ledger.reader import open_reader
 from actors.rollout.answer_text import storable
 from actors.runtime.actor import Actor
 from actors.runtime.address import Address
-from actors.runtime.errors import ActorDead, AskFailed
 from actors.runtime.supervisor import Supervisor
 from actors.runtime.wiring import ActorSpec
-from actors.system import Paths, answering_specs, uses_twin, with_twin_address
-from actors.twin.process import base_url_of, bind_loopback
+from actors.system import Paths, answering_specs
 from actors.workspace.baseline_db import refuse_unsettled
 from actors.workspace.errors import SeedError
 from actors.workspace.harness_db import BadTrajectory, kind_of, steps_of
-from protocol.base import Event, Refused, Request, Scope
+from protocol.base import Event, Request, Scope
 from protocol.dataset import Question
 from protocol.diagnoser import Diagnose
 from protocol.documents import Skill
@@ -257,20 +256,12 @@ async def diagnose_cases(
     training. Raises SystemFailed.
     """
     work = _Judging(config.diagnoser, cases, say)
-    with ExitStack() as stack:
-        listener = stack.enter_context(bind_loopback()) if uses_twin(config) else None
-        if listener is not None:
-            config = with_twin_address(config, base_url_of(listener))
-        again = frozenset(case.question.question_id for case in cases if case.again)
-        specs = _judging_specs(answering_specs(config, paths, listener), again, salt)
-        system = Supervisor(specs, config.runtime, signals=True, stop_s=8.0)
-        try:
-            async with system:
-                await work.run(system)
-        except ActorDead:  # a signal came while the actors were starting
-            if not system.draining:
-                raise
-    return work.result(at_once=system.cut_short)
+    again = frozenset(case.question.question_id for case in cases if case.again)
+
+    def specs_of(served: Config, listener: socket.socket | None) -> list[ActorSpec]:
+        return _judging_specs(answering_specs(served, paths, listener), again, salt)
+
+    return work.result(at_once=await run_offline(config, specs_of, work.run))
 
 
 def _judging_specs(
@@ -313,24 +304,8 @@ class _Judging:
 
     async def run(self, system: Supervisor) -> None:
         """Ask what can be asked; after a stop nothing new is."""
-        limiter = anyio.CapacityLimiter(self._width)
-
-        async def one(case: Case) -> None:
-            async with limiter:
-                if system.draining:
-                    return
-                try:
-                    await self._one(system, case)
-                except ActorDead:
-                    if not system.draining:
-                        raise
-                    return
-            if self._progress is not None:
-                self._progress.step()
-
-        async with anyio.create_task_group() as group:
-            for case in self._cases:
-                group.start_soon(one, case)
+        one = partial(self._one, system)
+        await for_each(system, self._cases, one, width=self._width, progress=self._progress)
 
     async def _one(self, system: Supervisor, case: Case) -> None:
         question_id = case.question.question_id
@@ -338,27 +313,19 @@ class _Judging:
         await system.address("ledger").ask(
             Record(scope=scope, rows=case.traces, instead_of=(_RUN_KEY, question_id))
         )
-        try:
-            found = await system.address("diagnoser").ask(
-                Diagnose(
-                    scope=scope,
-                    run_key=_RUN_KEY,
-                    question=case.question,
-                    skill=case.skill,
-                    letter=case.letter,
-                )
-            )
-        except ActorDead:
-            raise
-        except AskFailed as failure:
-            self._silent[question_id] = f"{question_id}: {failure}"
-            return
-        if isinstance(found, Refused):
-            self._silent[question_id] = f"{question_id}: {found.what}"
-        elif found.cause is None:
-            if not system.draining:  # else the stop itself may have cut the judge off
-                self._silent[question_id] = f"{question_id}: {found.finding}"
-        else:
+        found = await ask_judge(
+            system,
+            Diagnose(
+                scope=scope,
+                run_key=_RUN_KEY,
+                question=case.question,
+                skill=case.skill,
+                letter=case.letter,
+            ),
+        )
+        if isinstance(found, str):
+            self._silent[question_id] = found
+        elif found is not None:
             self._found[question_id] = stored_diagnosis(case.question, found)
 
     def result(self, *, at_once: bool) -> Judged:

@@ -20,6 +20,7 @@ from actors.baseline.seed_db import (
     read_predictions,
     read_run_id,
 )
+from actors.commands.seed_options import named_ids
 from actors.dataset.fingerprint import question_fingerprint
 from actors.dataset.questions import Dataset
 from actors.ledger.reader import open_reader
@@ -210,7 +211,7 @@ def _refuse_undecided(path: Path, lost: Sequence[Lost], without: Collection[str]
         )
     undecided = [entry for entry in lost if entry.question_id not in without]
     if undecided:
-        names = ",".join(sorted(missing))
+        names = named_ids(sorted(missing))
         raise RowsError(
             path,
             f"{len(undecided)} questions have no outcome; an outage is not a wrong answer",
@@ -365,7 +366,7 @@ def _from_baseline(path: Path, run_id: str | None, by_id: Mapping[str, Question]
             if row.question_id in by_id
         ),
         unknown=tuple(row.question_id for row in rows if row.question_id not in by_id),
-        diagnoses=diagnoses,
+        diagnoses=tuple(row for row in diagnoses if row.question_id in by_id),  # of ours only
     )
 
 

@@ -19,6 +19,7 @@ from actors.commands.seed_options import (
     OptionError,
     add_data_options,
     add_split_options,
+    assumed_config,
     note,
     parameters_of,
     read_inputs,
@@ -32,6 +33,8 @@ if TYPE_CHECKING:
     from actors.commands.seed_options import Inputs
 
 __all__ = ["add_seed_parser", "seed"]
+
+_SHOWN = 10
 
 _DESCRIPTION = """\
 Makes a seed: a folder with seed.json, baseline.db (what an agent answered, and why it was wrong),
@@ -164,7 +167,7 @@ def _add_parts(parser: argparse.ArgumentParser) -> None:
         "the trees of a pass are)",
     )
     group.add_argument(
-        "--pools", type=Path, metavar="DIR", help="a split that `trm split` made, as it is"
+        "--pools", type=Path, metavar="DIR", help="a split that `bin/trm split` made, as it is"
     )
 
 
@@ -273,6 +276,9 @@ def _tell(arguments: argparse.Namespace, made: Made, inputs: Inputs) -> None:
     from actors.commands.splitting import render_split
 
     extracted = made.extracted
+    assumed = assumed_config(inputs, arguments.assignments)
+    if made.split is not None and assumed is not None:
+        note(assumed)
     if arguments.json:
         told: dict[str, object] = {
             "folder": str(made.folder),
@@ -308,5 +314,7 @@ def _tell(arguments: argparse.Namespace, made: Made, inputs: Inputs) -> None:
 def _list(what: str, lines: Sequence[str]) -> None:
     if lines:
         note(f"{len(lines)} {what}:")
-        for line in lines:
+        for line in lines[:_SHOWN]:
             note(f"  {line}")
+        if len(lines) > _SHOWN:
+            note(f"  ... and {len(lines) - _SHOWN} more (all of them with --json)")

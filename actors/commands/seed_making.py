@@ -171,15 +171,17 @@ def _baseline_of(options: SeedOptions, source: Path, extracted: Extracted) -> Ba
         if run_id != extracted.run_id:
             what = f"its run id is {extracted.run_id!r}"
             raise OptionError(f"--run-id {run_id}: {there} is made already, {what}")
-        whole = len(read_predictions(there)) == len(extracted.predictions)
-        return Baseline(
-            run_id, extracted.predictions, extracted.diagnoses, there if whole else None
-        )
+        rows_there = len(read_predictions(there)) + len(read_diagnoses(there))
+        whole = rows_there == len(extracted.predictions) + len(extracted.diagnoses)
+        path = there if whole else None
+        return Baseline(run_id, extracted.predictions, extracted.diagnoses, path)
     diagnoses = {row.fingerprint: row for row in extracted.diagnoses}
     if there.exists():
         try:
             if tuple(read_predictions(there)) == extracted.predictions:
-                diagnoses = {row.fingerprint: row for row in read_diagnoses(there)} | diagnoses
+                answered = {row.question_id for row in extracted.predictions}
+                kept = [row for row in read_diagnoses(there) if row.question_id in answered]
+                diagnoses = {row.fingerprint: row for row in kept} | diagnoses
         except SeedBaselineError as error:
             if not options.force:
                 raise SeedError(there, str(error), "repeat with --force to replace it") from error
@@ -384,7 +386,7 @@ def _frozen_split(options: SeedOptions) -> tuple[bytes, SplitManifest] | None:
         return None
     else:
         folder = options.out
-    remedy = "make it with `trm split`"
+    remedy = "make it with `bin/trm split`"
     read_json(folder / POOLS, Pools, remedy)
     return (
         read_bytes(folder / POOLS, remedy),

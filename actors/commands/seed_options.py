@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,6 +28,8 @@ __all__ = [
     "OptionError",
     "add_data_options",
     "add_split_options",
+    "assumed_config",
+    "named_ids",
     "note",
     "parameters_of",
     "read_inputs",
@@ -37,6 +40,7 @@ __all__ = [
 
 DONE, FAILED, USAGE, RESUMABLE, INTERRUPTED = 0, 1, 2, 75, 130
 
+_MOST_NAMED = 10
 _PARAMETERS = ("n_trainval", "n_test", "val_ratio", "val_wrong_min")
 
 
@@ -186,6 +190,24 @@ def read_inputs(arguments: argparse.Namespace, config_path: Path | None) -> Inpu
         questions_path=questions.resolve(),
         exclude_path=None if exclude is None else exclude.resolve(),
     )
+
+
+def assumed_config(inputs: Inputs, assignments: Sequence[str]) -> str | None:
+    """Whose epochs and thresholds the report uses, in words; None: those of the file named."""
+    if inputs.config_path is not None:
+        return None
+    also = f" with --set {' --set '.join(assignments)}" if assignments else ""
+    return (
+        f"No --config: epochs, thresholds, the gate and what of the split was not given are as in "
+        f"config/default.yaml{also}."
+    )
+
+
+def named_ids(ids: Sequence[str]) -> str:
+    """Ids as ``--without`` takes them: all of a few; of many the first, and how many they are."""
+    if len(ids) <= _MOST_NAMED:
+        return ",".join(ids)
+    return f"{','.join(ids[:_MOST_NAMED])},... ({len(ids)} in all)"
 
 
 def work_folder(given: Path | None, target: Path) -> Path:

@@ -23,7 +23,7 @@ from actors.commands.seed_making import (
     require_skills,
     write_baseline,
 )
-from actors.commands.seed_options import Inputs, OptionError
+from actors.commands.seed_options import Inputs, OptionError, named_ids
 from actors.commands.seeding import BaselinePass, baseline_pass
 from actors.config import ConfigError, agent_of, dump_config, resolve_path
 from actors.dataset.fingerprint import dataset_fingerprint
@@ -45,7 +45,7 @@ from protocol.settings import Config
 
 __all__ = ["PassIncomplete", "from_scratch", "with_cache"]
 
-_SHOWN = 20
+_SHOWN = 10
 
 
 class PassIncomplete(Exception):
@@ -198,7 +198,8 @@ def _refuse_other_baseline(options: SeedOptions) -> None:
         return
     if not own.exists() or own.read_bytes() != there.read_bytes():
         finished = (options.out / SEED).exists()
-        way = "name another folder" if finished else "finish it with `trm seed`, no --from-scratch"
+        on = "finish it with `bin/trm seed`, no --from-scratch"
+        way = "name another folder" if finished else on
         remedy = f"{way}, or repeat with --force to replace it"
         raise SeedError(there, "is there already", remedy)
 
@@ -208,7 +209,7 @@ def _refuse_incomplete(options: SeedOptions, found: BaselinePass, asked: int) ->
     missed = {missed.question_id: missed for missed in found.missed}
     answered = sorted(options.without - missed.keys())
     if answered:
-        names = ", ".join(answered)
+        names = named_ids(answered)
         raise OptionError(f"--without names questions that are not missing: {names}")
     undecided = [entry for name, entry in missed.items() if name not in options.without]
     if undecided:
@@ -216,7 +217,7 @@ def _refuse_incomplete(options: SeedOptions, found: BaselinePass, asked: int) ->
         raise PassIncomplete(
             f"{len(undecided)} of {asked} questions have no outcome (an outage is no wrong "
             f"answer):\n{lines}\nStart again: only these are asked. Or go on without them, if they "
-            f"are test questions: --without {','.join(missed)}",
+            f"are test questions: --without {named_ids(sorted(missed))}",
             lasting=all(entry.lasting for entry in undecided),
         )
     if found.undiagnosed:

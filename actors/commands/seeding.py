@@ -9,13 +9,13 @@ killed or hit by an outage goes on from there.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 
-import anyio
 import msgspec
 import structlog
 
+from actors.commands.offline import ask_judge, for_each, run_offline
 from actors.commands.progress import Progress
 from actors.commands.seed_parts import complete_seed
 from actors.commands.splitting import SplitFacts, make_split
@@ -24,12 +24,11 @@ from actors.dataset.fingerprint import question_fingerprint
 from actors.dataset.questions import load_dataset
 from actors.runtime.errors import ActorDead, AskFailed
 from actors.runtime.supervisor import Supervisor
-from actors.system import Paths, answering_specs, uses_twin, with_twin_address
-from actors.twin.process import base_url_of, bind_loopback
+from actors.system import Paths, answering_specs
 from actors.workspace.baseline_db import make_baseline_db
 from actors.workspace.seed import BASELINE
 from actors.workspace.versions import read_prompts, read_skills
-from protocol.base import Refused, Scope
+from protocol.base import Scope
 from protocol.dataset import Question
 from protocol.diagnoser import Diagnose, Diagnosis
 from protocol.documents import Package, PackageTexts
@@ -160,21 +159,9 @@ async def baseline_pass(
     Raises Stopped if a signal came before every question was asked, SystemFailed.
     """
     work = _Pass(config, questions, texts, say)
-    at_once = False
-    with ExitStack() as stack:
-        listener = stack.enter_context(bind_loopback()) if uses_twin(config) else None
-        if listener is not None:
-            config = with_twin_address(config, base_url_of(listener))
-        system = Supervisor(
-            answering_specs(config, paths, listener), config.runtime, signals=True, stop_s=8.0
-        )
-        try:
-            async with system:
-                await work.run(system)
-        except ActorDead:  # a signal came while the actors were starting
-            if not system.draining:
-                raise
-        at_once = system.cut_short
+    at_once = await run_offline(
+        config, lambda served, listener: answering_specs(served, paths, listener), work.run
+    )
     if work.unasked:
         raise Stopped(at_once=at_once)
     found = work.result()
@@ -220,24 +207,13 @@ class _Pass:
 
     async def run(self, system: Supervisor) -> None:
         """Answer what can be answered; after a stop nothing new is asked."""
-        limiter = anyio.CapacityLimiter(self._width)
-
-        async def one(question: Question) -> None:
-            async with limiter:
-                if system.draining:
-                    return
-                try:
-                    await self._one(system, question)
-                except ActorDead:
-                    if not system.draining:
-                        raise
-                    return
-            if self._progress is not None:
-                self._progress.step()
-
-        async with anyio.create_task_group() as group:
-            for question in self._questions.values():
-                group.start_soon(one, question)
+        await for_each(
+            system,
+            self._questions.values(),
+            partial(self._one, system),
+            width=self._width,
+            progress=self._progress,
+        )
 
     async def _one(self, system: Supervisor, question: Question) -> None:
         question_id = question.question_id
@@ -266,27 +242,19 @@ class _Pass:
         self._answers[question_id] = reply
         if reply.right:
             return
-        try:
-            found = await system.address("diagnoser").ask(
-                Diagnose(
-                    scope=scope,
-                    run_key=SEED_PASS,
-                    question=question,
-                    skill=skill,
-                    letter=reply.letter,
-                )
-            )
-        except ActorDead:
-            raise
-        except AskFailed as failure:
-            self._undiagnosed[question_id] = f"{question_id}: {failure}"
-            return
-        if isinstance(found, Refused):
-            self._undiagnosed[question_id] = f"{question_id}: {found.what}"
-        elif found.cause is None:
-            if not system.draining:
-                self._undiagnosed[question_id] = f"{question_id}: {found.finding}"
-        else:
+        found = await ask_judge(
+            system,
+            Diagnose(
+                scope=scope,
+                run_key=SEED_PASS,
+                question=question,
+                skill=skill,
+                letter=reply.letter,
+            ),
+        )
+        if isinstance(found, str):
+            self._undiagnosed[question_id] = found
+        elif found is not None:
             self._diagnoses[question_id] = found
 
     def result(self) -> BaselinePass:

@@ -16,6 +16,7 @@ from actors.commands.seed_options import (
     OptionError,
     add_data_options,
     add_split_options,
+    assumed_config,
     note,
     parameters_of,
     read_inputs,
@@ -116,7 +117,7 @@ def _split(arguments: argparse.Namespace) -> int:
         run_id = run_id_of(database)
         predictions, diagnoses = read_predictions(database), read_diagnoses(database)
     except (SeedBaselineError, FileNotFoundError) as error:
-        raise OptionError(f"{error}; make one with `trm seed --baseline-only`") from error
+        raise OptionError(f"{error}; make one with `bin/trm seed --baseline-only`") from error
     parameters = parameters_of(arguments, inputs, _frozen_parameters(target))
     made = make_split(inputs.dataset, run_id, predictions, diagnoses, parameters, inputs.config)
     kept = None
@@ -124,6 +125,9 @@ def _split(arguments: argparse.Namespace) -> int:
         target.mkdir(exist_ok=True)
         kept = resplit(target, made.pools_json, made.manifest, force=arguments.force)
     _tell(arguments, made, inputs.config, target, kept)
+    assumed = assumed_config(inputs, arguments.assignments)
+    if assumed is not None:
+        note(assumed)
     return DONE
 
 

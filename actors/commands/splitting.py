@@ -22,10 +22,11 @@ from actors.dataset.questions import Dataset
 from actors.dataset.split import BaselineOutcome, split_pools
 from actors.dataset.tiers import Tiered, tiered_outcomes
 from actors.dataset.units import make_units
-from actors.gate.levels import alpha_of, draws_of
+from actors.gate.levels import alpha_of, draws_of, stages_of
 from actors.gate.package_power import PackagePower, package_power
 from actors.gate.power import power_of
-from actors.summary import preflight_table, render
+from actors.summary import preflight_table
+from actors.tables import render
 from protocol.dataset import ClassCount, ClassWork, DataSummary, EpochPlan, Question, Unit
 from protocol.gate import Power, PowerTable
 from protocol.seed import (
@@ -243,6 +244,7 @@ def _power(work: ClassWork, right: Mapping[str, bool], config: Config) -> Power:
         ),
         alpha_of(config.gate, n_units),
         draws_of(config.gate, n_units),
+        stages_of(config.gate),
     )
 
 
@@ -356,7 +358,7 @@ def _remarks(facts: SplitFacts) -> Iterable[str]:
     if facts.undiagnosed:
         yield (
             f"{len(facts.undiagnosed)} wrong answers have no diagnosis and count as T0: run "
-            "`trm diagnose` first, so that skill defects are kept in diag."
+            "`bin/trm diagnose` first, so that skill defects are kept in diag."
         )
     if facts.stray_diagnoses:
         yield (

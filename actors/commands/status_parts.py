@@ -82,6 +82,8 @@ class Looking:
         self.folder = folder
         self.facts: Facts = {}
         self.problems: list[Trouble] = []
+        self.recoverable: list[Trouble] = []
+        """Problems that ``--resume`` gets over by itself."""
 
     def add(self, where: str, what: str, remedy: str) -> None:
         """Note a problem once, however many checks come upon it."""
@@ -156,15 +158,15 @@ def look_at_unfinished(looking: Looking, dataset: Dataset | None) -> None:
     _versions(looking, sealed=False)
     steps = []
     if not (folder / BASELINE).exists():
-        steps.append("trm seed --baseline-only (or --from-scratch)")
+        steps.append("bin/trm seed --baseline-only (or --from-scratch)")
     if not (folder / POOLS).exists():
-        steps += ["trm diagnose", "trm split"]
-    looking.facts["next"] = ", ".join([*steps, "trm seed"])
+        steps += ["bin/trm diagnose", "bin/trm split"]
+    looking.facts["next"] = ", ".join([*steps, "bin/trm seed"])
 
 
 def _split(looking: Looking) -> None:
     folder = looking.folder
-    remedy = "make it anew with `trm split`"
+    remedy = "make it anew with `bin/trm split`"
     manifest = looking.try_to(
         SPLIT_MANIFEST, remedy, lambda: read_json(folder / SPLIT_MANIFEST, SplitManifest, remedy)
     )
@@ -182,7 +184,7 @@ def _split(looking: Looking) -> None:
 
 def _baseline(looking: Looking, dataset: Dataset | None) -> None:
     path = looking.folder / BASELINE
-    remedy = "make it anew with `trm seed`"
+    remedy = "make it anew with `bin/trm seed`"
     data = looking.try_to(BASELINE, remedy, path.read_bytes)
     if data is not None:
         looking.facts["baseline_sha256"] = sha256_hex(data)

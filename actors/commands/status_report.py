@@ -219,6 +219,8 @@ def _checkpoint(
     if damage is not None:
         looking.add(CHECKPOINT, damage.what, remedy)
     states = looking.try_to(CHECKPOINT, "begin a fresh run", store.load)
+    if damage is not None and states is not None and not (looking.folder / CHECKPOINT).is_dir():
+        looking.recoverable += [known for known in looking.problems if known.what == damage.what]
     epoch = 0
     if states is not None and "trainer" in states:
         state = looking.try_to(
@@ -250,9 +252,10 @@ def _resume(looking: Looking, *, held: bool) -> None:
         if all(known.what not in problem for known in looking.problems):  # told already
             looking.add("resume", problem, "then `bin/train --resume` goes on")
     why = [*here, *([f"process {looking.facts['held_by']} runs on it"] if held else [])]
-    if looking.problems:
+    if any(known not in looking.recoverable for known in looking.problems):
         why.append("the problems below")
-    looking.facts["resume"] = "would go on" if not why else f"refused: {'; '.join(why)}"
+    going = f"would go on, from {CHECKPOINT}.prev" if looking.recoverable else "would go on"
+    looking.facts["resume"] = going if not why else f"refused: {'; '.join(why)}"
 
 
 def _work(looking: Looking) -> None:

@@ -15,6 +15,7 @@ from pathlib import Path
 import anyio
 import structlog
 
+from actors.commands.aa import compare_with_itself
 from actors.config import ROOT, ConfigError
 from actors.dataset.errors import DataError
 from actors.launch import Launch, fresh, resume
@@ -53,7 +54,8 @@ def add_train_parser(commands: argparse._SubParsersAction[argparse.ArgumentParse
             "  bin/train                                   the demo, in a new workspace\n"
             "  bin/train my.yaml --set trainer.epochs=5    your own run\n"
             "  bin/train --resume                          go on with the latest demo run\n"
-            "  bin/train --resume workspaces/my-001        go on with that one\n\n"
+            "  bin/train --resume workspaces/my-001        go on with that one\n"
+            "  bin/train my.yaml --aa 100                  test the gate's level here\n\n"
             "A run stops in order on Ctrl-C or SIGTERM: what is in flight may finish within\n"
             "runtime.drain_s, a second signal stops at once. Nothing is lost either way.\n\n"
             + EXIT_CODES
@@ -96,7 +98,20 @@ def add_train_parser(commands: argparse._SubParsersAction[argparse.ArgumentParse
         metavar="KEY",
         help="resume although this key differs from the workspace's config.yaml",
     )
+    parser.add_argument(
+        "--aa",
+        type=_positive,
+        metavar="N",
+        help="no training: N tests of the current package against itself (is the level kept?)",
+    )
     parser.set_defaults(run=train)
+
+
+def _positive(text: str) -> int:
+    number = int(text)
+    if number < 1:
+        raise ValueError(text)  # argparse makes a sentence of it
+    return number
 
 
 def train(arguments: argparse.Namespace) -> int:
@@ -107,7 +122,7 @@ def train(arguments: argparse.Namespace) -> int:
         _say(f"bin/train: {error}")
         return USAGE
     try:
-        return _run(launch)
+        return _run(launch, arguments.aa)
     finally:
         launch.lock.release()
 
@@ -123,7 +138,7 @@ def _launch(arguments: argparse.Namespace) -> Launch:
     return resume(arguments.config, arguments.assignments, named, arguments.accept_change)
 
 
-def _run(launch: Launch) -> int:
+def _run(launch: Launch, n_nulls: int | None) -> int:
     """Run the system with logs open; print the table; returns the exit code."""
     workspace = launch.paths.workspace
     file = configure_logs(
@@ -139,6 +154,8 @@ def _run(launch: Launch) -> int:
             played = ", ".join(simulated_roles(launch.config))
             log.warning("run.simulator", roles=played, note="a simulator, not a language model")
         try:
+            if n_nulls is not None:
+                return compare_with_itself(launch, n_nulls, _say, f"{resume} --aa {n_nulls}")
             result = anyio.run(_train, launch)
         except (SystemFailed, AskFailed) as error:
             return _failed(error, resume)

@@ -40,6 +40,7 @@ examples:
 
 what is finished is kept in OUT/ID/tree.work.jsonl: after a stop, a crash or an outage the same
 command goes on, and a changed option makes anew only what it concerns.
+limits of the configuration hold for a video, all calls for it together (OUT/ID/tree.calls.db).
 
 exit codes: 0 done, 1 failed, 2 usage or configuration, 75 stopped by a signal or by an outage:
 start again to go on, 130 stopped at once by a second signal"""

@@ -1,7 +1,8 @@
 """Having the nodes of a tree described, through the chat client: llm, cache and ledger.
 
 Frames first, from their pictures; an event when all its frames are described; a scene when all
-its events are. A finished card is kept at once and never asked for again.
+its events are. A finished card is kept at once and never asked for again. What all calls for a
+video have cost lies in ``CALLS`` beside its tree, so that ``limits`` hold for all of them together.
 """
 
 from __future__ import annotations
@@ -9,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import anyio
 import msgspec
@@ -46,8 +46,10 @@ from protocol.settings import (
     RuntimeSettings,
 )
 
-__all__ = ["CaptionPlan", "Described", "NotDescribed", "describe"]
+__all__ = ["CALLS", "CaptionPlan", "Described", "NotDescribed", "describe"]
 
+CALLS = "tree.calls.db"
+"""The ledger of a video's calls, beside its work file."""
 _TRIES = 3  # replies that cannot be read, per node
 _MOST_FAILURES = 8  # nodes that an endpoint failed; more of them are not worth trying now
 _MOST_AT_ONCE = 256
@@ -88,13 +90,12 @@ async def describe(
     plan: CaptionPlan, nodes: Sequence[Draft], frames: Path, work: Work, say: Callable[[str], None]
 ) -> Described | NotDescribed:
     """Describe every node. A node of which no reply can be read is left out of the cards."""
-    with TemporaryDirectory(prefix="trm-tree-") as folder:
-        try:
-            async with Supervisor(_specs(plan, Path(folder) / "run.db"), plan.runtime) as system:
-                describer = _Describer(plan, nodes, frames, work, system.address("llm"), say)
-                return await describer.all()
-        except SystemFailed as failure:
-            return NotDescribed(str(failure), passing=False)
+    try:
+        async with Supervisor(_specs(plan, work.path.with_name(CALLS)), plan.runtime) as system:
+            describer = _Describer(plan, nodes, frames, work, system.address("llm"), say)
+            return await describer.all()
+    except SystemFailed as failure:
+        return NotDescribed(str(failure), passing=False)
 
 
 def _specs(plan: CaptionPlan, database: Path) -> list[ActorSpec]:
@@ -162,7 +163,11 @@ class _Describer:
         last = (fatal or self._failures)[-1]
         passing = not fatal or last.kind == "budget"
         done = f"{len(self._cards)} of {len(self._nodes)} nodes are described and kept"
-        return NotDescribed(f"{last.kind}: {last.detail}; {done}", passing)
+        detail = last.detail
+        if last.kind == "budget":  # said of a run, which has --set
+            reached = detail.rpartition("; ")[0] or detail
+            detail = f"{reached} for this video; raise it in the configuration"
+        return NotDescribed(f"{last.kind}: {detail}; {done}", passing)
 
     async def _with_children(self, node: Draft) -> None:
         async with anyio.create_task_group() as tasks:

@@ -2,6 +2,7 @@
 
     metrics      what a trajectory says without a model
     judge        one question to the judge, one more if its reply cannot be used
+    followed     the skill that the answer was given under
     waterfall    from what it says to the kind of failure
     rules        the line of the skill that it quotes
     withhold     no text leaves this room with the answer in it

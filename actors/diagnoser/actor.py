@@ -43,7 +43,8 @@ class DiagnoserActor(Actor):
     """Diagnoses wrong answers and chooses cases; asks llm and ledger.
 
     max_calls: calls that the agent may make before its answer is due; None: not known, as of
-    trajectories that another program made.
+    trajectories that another program made. manual: the agent chooses its skill by itself
+    (``agent.skill_routing``); the judge is shown the one that it read.
 
     Raises FileNotFoundError when it is built and an engine prompt is missing (row P0-1).
     """
@@ -55,11 +56,13 @@ class DiagnoserActor(Actor):
         ledger: Address,
         *,
         max_calls: int | None = None,
+        manual: bool = False,
     ) -> None:
         self._settings = settings
         self._llm = llm
         self._ledger = ledger
         self._max_calls = max_calls
+        self._manual = manual
         self._template = load_templates(TEMPLATES)["diagnose_answer"]
 
     @handles(Diagnose)
@@ -81,6 +84,7 @@ class DiagnoserActor(Actor):
             steps,
             max_trace_chars=self._settings.max_trace_chars,
             max_calls=self._max_calls,
+            manual=self._manual,
         )
         diagnosis = await judge(self._chat, self._template, request, steps, brief)
         row = _row(request.run_key, diagnosis)

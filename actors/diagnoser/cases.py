@@ -6,7 +6,6 @@ passes.
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from typing import get_args
@@ -14,7 +13,7 @@ from typing import get_args
 import msgspec
 
 from actors.diagnoser.metrics import Metrics, describe, measure
-from actors.diagnoser.withhold import fitted, without_answer, without_letters
+from actors.diagnoser.withhold import cleaned, fitted, without_answer
 from prompts.trajectory import EmptyTrajectory, read_steps, render_steps
 from protocol.dataset import Question
 from protocol.diagnoser import CallGrade, Cause, ErrorType, PackCase
@@ -24,7 +23,6 @@ from protocol.rollout import Step
 __all__ = ["Answer", "Gathered", "case_of", "cleaned", "gather"]
 
 Key = tuple[str, str]
-_ESCAPED_BLANK = re.compile(r"\\[nrt]")
 _CAUSES: frozenset[str] = frozenset(get_args(Cause))
 _ERROR_TYPES: frozenset[str] = frozenset(get_args(ErrorType))
 
@@ -132,21 +130,6 @@ def case_of(answer: Answer, reason: str, *, options: bool, max_chars: int) -> Pa
             question,
             max_chars,
         ),
-    )
-
-
-def cleaned(step: Step, question: Question) -> Step:
-    """The step without the answer; before anything is cut, for half an option text is not found."""
-
-    def without(text: str) -> str:
-        return without_letters(text, question)
-
-    return msgspec.structs.replace(
-        step,
-        thought=without(step.thought),
-        arguments=without(_ESCAPED_BLANK.sub(" ", step.arguments)),
-        observation=without(step.observation),
-        raw=without(_ESCAPED_BLANK.sub(" ", step.raw)),
     )
 
 

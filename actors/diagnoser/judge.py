@@ -16,6 +16,7 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
+from actors.diagnoser.followed import Shown, shown_skill
 from actors.diagnoser.metrics import (
     describe,
     gradable,
@@ -31,7 +32,6 @@ from prompts.question import question_block
 from prompts.reply import reply_schema
 from prompts.templates import Template
 from prompts.trajectory import clip, neutral, render_steps
-from protocol.dataset import Question
 from protocol.diagnoser import CallGrade, Cause, Diagnose, Diagnosis
 from protocol.rollout import Step
 
@@ -43,6 +43,7 @@ _SHARES: dict[Amount, float] = {"all": 1.0, "most": 0.75, "half": 0.5, "little":
 _MOST_GRADED = 16
 _MOST_LISTED, _MOST_LISTED_CHARS = 200, 12_000  # servers bound the lists of a schema
 _MAX_FINDING_CHARS = 600
+_OTHER_SKILL = "The agent had not read the skill of this class."
 
 
 class GradedCall(msgspec.Struct, frozen=True):
@@ -82,12 +83,13 @@ class JudgeReply(msgspec.Struct, frozen=True):
 class Brief(msgspec.Struct, frozen=True):
     """What the judge is sent. graded: steps whose use it has to grade.
 
-    schema: of its reply, where an endpoint can enforce one.
+    schema: of its reply, where an endpoint can enforce one. skill: the one that it is shown.
     """
 
     prompt: str
     graded: tuple[int, ...]
     schema: str
+    skill: Shown
 
 
 def brief_of(
@@ -97,8 +99,11 @@ def brief_of(
     *,
     max_trace_chars: int,
     max_calls: int | None = None,
+    manual: bool = False,
 ) -> Brief:
     """The filled template.
+
+    manual: the agent chose its skill by itself, so that the judge is shown the one that it read.
 
     A call is graded if its ground truth can be held against it: if it showed nodes, as text, and
     this text is in the prompt uncut.
@@ -107,16 +112,17 @@ def brief_of(
     graded = tuple(
         step.index for step in steps if gradable(step) and neutral(step.observation) in trajectory
     )[-_MOST_GRADED:]
+    skill = shown_skill(request.skill.text, steps, manual=manual)
     prompt = template.fill(
         question=neutral(question_block(request.question.public)),
         correct=request.question.answer,
         answer=request.letter or "none",
-        skill=request.skill.text,
+        skill=skill.text,
         trajectory=trajectory,
         measured=describe(measure(steps, max_calls=max_calls)),
         graded=", ".join(map(str, graded)) or "none",
     )
-    return Brief(prompt, graded, _schema(request.skill.text, graded))
+    return Brief(prompt, graded, _schema(skill.rules, graded), skill)
 
 
 async def judge(
@@ -134,12 +140,12 @@ async def judge(
         JudgeReply,
         request.scope,
         illustration=template.illustration,
-        check=lambda reply: _problem(reply, request.skill.text, brief.graded),
+        check=lambda reply: _problem(reply, brief.skill.rules, brief.graded),
         schema=brief.schema,
     )
     match outcome:
         case Understood(value=reply):
-            return _judged(reply, request, steps, brief.graded)
+            return _judged(reply, request, steps, brief)
         case NotUnderstood(problem=problem):
             return _unjudged(
                 request,
@@ -199,12 +205,15 @@ def _problem(reply: JudgeReply, skill_text: str, graded: Sequence[int]) -> str |
     return None
 
 
-def _judged(
-    reply: JudgeReply, request: Diagnose, steps: Sequence[Step], graded: Sequence[int]
-) -> Diagnosis:
+def _judged(reply: JudgeReply, request: Diagnose, steps: Sequence[Step], brief: Brief) -> Diagnosis:
+    """A verdict on a skill that is not the class's is no evidence about the class's.
+
+    Neither an edit nor a note in a skill that was not read could have helped: ``uncertain``.
+    """
+    own = brief.skill.own
     readable = mentioned_nodes(steps) - seen_nodes(steps)
     findings = Findings(
-        grades=_grades(reply.calls, graded),
+        grades=_grades(reply.calls, brief.graded),
         missed_nodes=tuple(dict.fromkeys(n for n in reply.missed_nodes if n in readable)),
         evidence_sufficient=reply.evidence_sufficient,
         reasoning_failures=reply.failures,
@@ -214,10 +223,10 @@ def _judged(
         question_id=request.question.question_id,
         error_type=kind.error_type,
         subtype=kind.subtype,
-        cause=reply.cause,
+        cause=reply.cause if own else "uncertain",
         degraded=False,
-        finding=_finding(reply.finding, request.question),
-        rule="" if says_none(reply.rule) else find_rule(request.skill.text, reply.rule) or "",
+        finding=_finding(reply.finding if own else f"{_OTHER_SKILL} {reply.finding}", request),
+        rule=_rule(reply, brief.skill) if own else "",
         missed_nodes=tuple(findings.missed_nodes),
         grades=tuple(findings.grades),
     )
@@ -239,12 +248,16 @@ def _grades(calls: Sequence[GradedCall], graded: Sequence[int]) -> tuple[CallGra
     )
 
 
-def _finding(said: str, question: Question) -> str:
-    cleaned = without_answer(said, question)
+def _rule(reply: JudgeReply, skill: Shown) -> str:
+    return "" if says_none(reply.rule) else find_rule(skill.rules, reply.rule) or ""
+
+
+def _finding(said: str, request: Diagnose) -> str:
+    cleaned = without_answer(said, request.question)
     if len(cleaned) <= _MAX_FINDING_CHARS:
         return cleaned
     # A word that is cut can leave a letter by itself, so that the cut text is cleaned again.
-    return without_answer(clip(cleaned, _MAX_FINDING_CHARS), question)
+    return without_answer(clip(cleaned, _MAX_FINDING_CHARS), request.question)
 
 
 def _unjudged(

@@ -10,13 +10,19 @@ from pathlib import Path
 from anyio import to_thread
 
 from actors.embedder.batches import Batches
-from actors.embedder.client import EmbeddingClient, resolve_key
+from actors.embedder.client import EmbeddingClient, Try, resolve_key
 from actors.embedder.local import LocalModel, check_folder
 from actors.runtime.actor import Actor, Context, handles
+from actors.runtime.address import Address
+from actors.runtime.errors import AskFailed
 from protocol.embedder import Embed, EmbedFailed, EmbedUse, Vectors
+from protocol.ledger import AttemptRow, Record
 from protocol.settings import EmbeddingSettings
 
-__all__ = ["EmbedderActor", "check_embedder"]
+__all__ = ["ROLE", "EmbedderActor", "check_embedder"]
+
+ROLE = "embed"
+"""``role`` of its rows in ``attempts``: counted and shown, but no chats, which limits are for."""
 
 
 def check_embedder(
@@ -31,18 +37,21 @@ def check_embedder(
 class EmbedderActor(Actor):
     """Texts as vectors. folder: of the model on this machine; None: a server is asked.
 
+    ledger: gets a row per request to the server, before its vectors go out.
     environ: where the server's key is. Raises ValueError if it is missing.
     """
 
     def __init__(
         self,
         settings: EmbeddingSettings,
-        folder: Path | None = None,
+        folder: Path | None,
+        ledger: Address,
         *,
         environ: Mapping[str, str] = os.environ,
     ) -> None:
         self._settings = settings
         self._folder = folder
+        self._ledger = ledger
         self._key = resolve_key(settings, environ)
         self._client: EmbeddingClient | None = None
         self._model: LocalModel | None = None
@@ -55,7 +64,7 @@ class EmbedderActor(Actor):
             self._model = await to_thread.run_sync(LocalModel, self._folder)
             senders = 1  # numpy uses the cores by itself
         else:
-            self._client = EmbeddingClient(settings, self._key)
+            self._client = EmbeddingClient(settings, self._key, self._account)
             senders = settings.concurrency
         for _ in range(senders):
             context.tasks.start_soon(self._batches.serve)
@@ -77,4 +86,28 @@ class EmbedderActor(Actor):
         if self._model is not None:
             return await to_thread.run_sync(partial(self._model.embed, prefixed))
         assert self._client is not None, "senders run only after on_start"
-        return await self._client.embed(prefixed)
+        try:
+            return await self._client.embed(prefixed)
+        except AskFailed as error:
+            detail = f"the request could not be booked: {error}"
+            return EmbedFailed(kind="crash", fatal=False, detail=detail)
+
+    async def _account(self, tried: Try) -> None:
+        """One row. Raises AskFailed if it cannot be stored."""
+        row = AttemptRow(
+            call=tried.call,
+            attempt=tried.number,
+            started=tried.started.isoformat(timespec="microseconds"),
+            role=ROLE,
+            endpoint=self._settings.base_url or "",
+            outcome=tried.outcome,
+            detail=tried.detail,
+            seconds=tried.seconds,
+            first_token_s=None,
+            prompt_tokens=tried.tokens,
+            completion_tokens=0,
+            cached_tokens=0,
+            reasoning_tokens=0,
+            usd=None,
+        )
+        await self._ledger.ask(Record(rows=(row,)))

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
+from datetime import UTC, datetime
 
 import anyio
 import httpx
@@ -14,7 +15,7 @@ from actors.embedder.vectors import packed
 from protocol.embedder import EmbedFailed, EmbedFailure
 from protocol.settings import EmbeddingSettings
 
-__all__ = ["EmbeddingClient", "resolve_key"]
+__all__ = ["EmbeddingClient", "Note", "Try", "resolve_key"]
 
 _BY_STATUS: Mapping[int, EmbedFailure] = {
     401: "auth",
@@ -38,6 +39,26 @@ class _Row(msgspec.Struct, frozen=True):
 
 class _Reply(msgspec.Struct, frozen=True):
     data: list[_Row]
+    usage: object = None  # for the accounts; whatever it is, the vectors are good
+
+
+class Try(msgspec.Struct, frozen=True, kw_only=True):
+    """One request. call: a name of its texts; number: from 1. started: in UTC.
+
+    outcome: ``ok`` or a failure's kind. tokens: as the server counted them; 0: it did not say.
+    """
+
+    call: str
+    number: int
+    started: datetime
+    outcome: str
+    detail: str
+    seconds: float
+    tokens: int
+
+
+Note = Callable[[Try], Awaitable[None]]
+"""Takes every try, when it has ended and before its vectors go out."""
 
 
 class _Failure(Exception):
@@ -68,11 +89,12 @@ def resolve_key(settings: EmbeddingSettings, environ: Mapping[str, str]) -> str 
 
 
 class EmbeddingClient:
-    """Speaks to the server of ``settings``."""
+    """Speaks to the server of ``settings``. note: keeps the accounts."""
 
-    def __init__(self, settings: EmbeddingSettings, key: str | None) -> None:
+    def __init__(self, settings: EmbeddingSettings, key: str | None, note: Note) -> None:
         assert settings.base_url is not None, "the configuration was checked"
         self._settings = settings
+        self._note = note
         self._url = f"{settings.base_url.rstrip('/')}/embeddings"
         self._http = httpx.AsyncClient(
             timeout=httpx.Timeout(None),  # one clock for the whole try, below
@@ -86,12 +108,29 @@ class EmbeddingClient:
         await self._http.aclose()
 
     async def embed(self, texts: tuple[str, ...]) -> tuple[bytes, ...] | EmbedFailed:
-        """The texts' vectors, in their order."""
+        """The texts' vectors, in their order. Raises what ``note`` raises."""
         attempts = self._settings.attempts
+        call = hashlib.sha256("\0".join(texts).encode("utf-8", "replace")).hexdigest()
         for attempt in range(1, attempts + 1):
+            started, begun = datetime.now(UTC), anyio.current_time()
+            noted = Try(
+                call=call,
+                number=attempt,
+                started=started,
+                outcome="ok",
+                detail="",
+                seconds=0.0,
+                tokens=0,
+            )
             try:
-                return await self._once(texts)
+                vectors, tokens = await self._once(texts)
+                seconds = anyio.current_time() - begun
+                await self._note(msgspec.structs.replace(noted, seconds=seconds, tokens=tokens))
+                return vectors
             except _Failure as failure:
+                seconds = anyio.current_time() - begun
+                changes = {"outcome": failure.kind, "detail": str(failure), "seconds": seconds}
+                await self._note(msgspec.structs.replace(noted, **changes))
                 fatal = failure.kind in _FATAL
                 if fatal or attempt == attempts:
                     tried = f" (try {attempt} of {attempts})"
@@ -108,8 +147,8 @@ class EmbeddingClient:
         jitter = 0.5 + digest[0] / 510
         return min(max(ladder * jitter, failure.retry_after_s), settings.backoff_cap_s)
 
-    async def _once(self, texts: tuple[str, ...]) -> tuple[bytes, ...]:
-        """One try. Raises _Failure."""
+    async def _once(self, texts: tuple[str, ...]) -> tuple[tuple[bytes, ...], int]:
+        """One try: the vectors, and the tokens that were counted. Raises _Failure."""
         settings = self._settings
         body = {"model": settings.model, "input": list(texts), "encoding_format": "float"}
         try:
@@ -147,18 +186,25 @@ def _retry_after_s(response: httpx.Response) -> float:
     return float(value) if re.fullmatch(r"\d{1,6}(\.\d+)?", value) else 0.0
 
 
-def _vectors(content: bytes, wanted: int) -> tuple[bytes, ...]:
-    """The vectors of a reply in the order of the texts. Raises _Failure."""
+def _vectors(content: bytes, wanted: int) -> tuple[tuple[bytes, ...], int]:
+    """The vectors of a reply in the order of the texts, and its tokens. Raises _Failure."""
     try:
-        rows = msgspec.json.decode(content, type=_Reply).data
+        reply = msgspec.json.decode(content, type=_Reply)
     except msgspec.ValidationError as error:
         raise _Failure("body", f"the reply does not fit: {error}") from error
     except ValueError as error:  # cut off: a proxy's page, a broken server
         raise _Failure("server_error", f"the reply is no JSON: {error}") from error
+    rows = reply.data
     by_index = {row.index: row.embedding for row in rows}
     if sorted(by_index) != list(range(wanted)) or len(rows) != wanted:
         raise _Failure("body", f"{len(rows)} vectors for {wanted} texts, or wrongly numbered")
     try:
-        return packed([by_index[index] for index in range(wanted)])
+        vectors = packed([by_index[index] for index in range(wanted)])
     except ValueError as error:
         raise _Failure("body", str(error)) from error
+    return vectors, _tokens(reply.usage)
+
+
+def _tokens(usage: object) -> int:
+    counted = usage.get("prompt_tokens") if isinstance(usage, dict) else None
+    return counted if isinstance(counted, int) and 0 <= counted < 2**53 else 0

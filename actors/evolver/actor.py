@@ -6,23 +6,45 @@ in the ledger, what is current comes with the request.
 
 from __future__ import annotations
 
-import msgspec
 import structlog
 
+from actors.evolver.compare_prompt import Pair
+from actors.evolver.document import MOMENTUM
 from actors.evolver.prompt import Evidence, Kind
+from actors.evolver.prompt_edits import PromptMaterial, edit_prompt
 from actors.evolver.propose import Material, propose
+from actors.evolver.records import proposal_rows
+from actors.evolver.reflect import SlowMaterial, reflect
+from actors.evolver.rows import report_rows
 from actors.runtime.actor import Actor, handles
 from actors.runtime.address import Address, ask_or
 from prompts.templates import load_templates
 from prompts.trajectory import EmptyTrajectory, read_steps
-from protocol.evolver import Case, Edit, NoProposal, Proposal, Propose
+from protocol.base import Scope
+from protocol.evolver import Case, NoProposal, Proposal, Propose
 from protocol.ledger import EditRow, Record, RejectedRow, Select, TraceRow, Where, rows_of
 from protocol.llm import Chat, ChatAnswer, ChatFailed
+from protocol.rollout import Step
 from protocol.settings import EvolverSettings
+from protocol.slow import (
+    SYSTEM,
+    Compared,
+    EvolvePrompt,
+    MomentumWritten,
+    PromptEdited,
+    WriteMomentum,
+)
 
 __all__ = ["TEMPLATES", "EvolverActor"]
 
-TEMPLATES = ("evolve_skill",)
+TEMPLATES = (
+    "evolve_skill",
+    "evolve_rank",
+    "consolidate_appendix",
+    "slow_momentum",
+    "evolve_system",
+    "evolve_tool",
+)
 _log = structlog.stdlib.get_logger(__name__)
 
 
@@ -36,32 +58,67 @@ class EvolverActor(Actor):
         self._settings = settings
         self._llm = llm
         self._ledger = ledger
-        self._template = load_templates(TEMPLATES)["evolve_skill"]
+        self._templates = load_templates(TEMPLATES)
 
     @handles(Propose)
     async def on_propose(self, request: Propose) -> Proposal | NoProposal:
         """Propose a candidate, and record every edit with what became of it."""
         evidence = [await self._evidence(request, case, "defect") for case in request.defects]
         evidence += [await self._evidence(request, case, "lapse") for case in request.lapses]
-        selected = await self._ledger.ask(
-            Select(
-                scope=request.scope,
-                table=RejectedRow.TABLE,
-                where=(Where(column="task_type", value=request.skill.task_type),),
-            )
-        )
         material = Material(
             request=request,
             evidence=tuple(evidence),
-            rejected=rows_of(RejectedRow, selected),
+            rejected=await self._rejected(
+                request.scope, document="skill", task_type=request.skill.task_type
+            ),
             settings=self._settings,
         )
-        result = await propose(self._chat, self._template, material)
+        result = await propose(self._chat, self._templates, material)
         for failure in result.failed_calls:
             _log.warning("evolver.call_failed", detail=failure)
         for refused in result.refused_notes:
             _log.info("evolver.note_refused", note=refused.note, why=refused.why)
-        await self._record(request, result.reply)
+        await self._keep(request.scope, proposal_rows(request, result.reply))
+        return result.reply
+
+    @handles(WriteMomentum)
+    async def on_write_momentum(self, request: WriteMomentum) -> MomentumWritten | NoProposal:
+        """Write a class's momentum region anew, and record it with the rules that were refused."""
+        material = SlowMaterial(
+            request=request,
+            pairs=tuple([await self._pair(request, compared) for compared in request.compared]),
+            rejected=await self._rejected(
+                request.scope, document=MOMENTUM, task_type=request.skill.task_type
+            ),
+            settings=self._settings,
+        )
+        result = await reflect(self._chat, self._templates["slow_momentum"], material)
+        if result.failed:
+            _log.warning("evolver.call_failed", detail=result.failed)
+        rows = report_rows(
+            result.reports, request.run_key, task_type=request.skill.task_type, op=MOMENTUM
+        )
+        await self._keep(request.scope, rows)
+        return result.reply
+
+    @handles(EvolvePrompt)
+    async def on_evolve_prompt(self, request: EvolvePrompt) -> PromptEdited | NoProposal:
+        """Edit the system prompt or a tool prompt, and record every edit.
+
+        Raises ValueError if the pack is another document's, or a case's question is lacking.
+        """
+        name = request.document.name
+        material = PromptMaterial(
+            request=request,
+            rejected=await self._rejected(request.scope, document=name),
+            settings=self._settings,
+        )
+        template = self._templates["evolve_system" if name == SYSTEM else "evolve_tool"]
+        result = await edit_prompt(self._chat, template, material)
+        if result.failed:
+            _log.warning("evolver.call_failed", detail=result.failed)
+        rows = report_rows(result.reply.reports, request.run_key, document=name)
+        await self._keep(request.scope, rows)
         return result.reply
 
     async def _chat(self, chat: Chat) -> ChatAnswer | ChatFailed:
@@ -70,46 +127,44 @@ class EvolverActor(Actor):
     async def _evidence(self, request: Propose, case: Case, kind: Kind) -> Evidence:
         """A case with its steps. Raises EmptyTrajectory: it was diagnosed, so it has some."""
         question_id = case.question.question_id
+        return Evidence(case, kind, await self._steps(request.scope, case.run_key, question_id))
+
+    async def _pair(self, request: WriteMomentum, compared: Compared) -> Pair:
+        """Both attempts. Raises EmptyTrajectory: the question was answered, so they have steps."""
+        before, after = [
+            await self._steps(request.scope, key, compared.question.question_id)
+            for key in (compared.before_key, compared.after_key)
+        ]
+        return Pair(compared, before, after)
+
+    async def _steps(self, scope: Scope, run_key: str, question_id: str) -> tuple[Step, ...]:
+        """What an attempt did. Raises EmptyTrajectory naming it if nothing is stored (P0-2)."""
         selected = await self._ledger.ask(
             Select(
-                scope=request.scope,
+                scope=scope,
                 table=TraceRow.TABLE,
                 where=(
-                    Where(column="run_key", value=case.run_key),
+                    Where(column="run_key", value=run_key),
                     Where(column="question_id", value=question_id),
                 ),
             )
         )
         try:
-            return Evidence(case, kind, read_steps(rows_of(TraceRow, selected)))
+            return read_steps(rows_of(TraceRow, selected))
         except EmptyTrajectory as error:
-            raise EmptyTrajectory(f"{question_id} in {case.run_key}: {error}") from error
+            raise EmptyTrajectory(f"{question_id} in {run_key}: {error}") from error
 
-    async def _record(self, request: Propose, reply: Proposal | NoProposal) -> None:
-        notes = reply.notes if isinstance(reply, Proposal) else ()
-        edits = [
-            *((r.edit, r.edit.op, r.status, r.detail) for r in reply.reports),
-            *((_as_edit(note), "note", "applied", "appendix") for note in notes),
-        ]
-        rows = tuple(
-            EditRow(
-                run_key=request.run_key,
-                position=position,
-                task_type=request.skill.task_type,
-                op=op,
-                target=edit.target,
-                content=edit.content,
-                support=msgspec.json.encode(edit.support).decode("utf-8"),
-                reason=edit.reason,
-                status=status,
-                detail=detail,
+    async def _rejected(self, scope: Scope, **columns: str) -> tuple[RejectedRow, ...]:
+        """The rows of the rejected ledger with these values."""
+        selected = await self._ledger.ask(
+            Select(
+                scope=scope,
+                table=RejectedRow.TABLE,
+                where=tuple(Where(column=name, value=value) for name, value in columns.items()),
             )
-            for position, (edit, op, status, detail) in enumerate(edits)
         )
+        return rows_of(RejectedRow, selected)
+
+    async def _keep(self, scope: Scope, rows: tuple[EditRow, ...]) -> None:
         if rows:
-            await self._ledger.ask(Record(scope=request.scope, rows=rows))
-
-
-def _as_edit(note: str) -> Edit:
-    """A note in the columns of an edit."""
-    return Edit(op="append", target="", content=note, support=(), reason="lapse")
+            await self._ledger.ask(Record(scope=scope, rows=rows))

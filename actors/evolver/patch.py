@@ -4,7 +4,8 @@ Never a fallback: a target that does not stand in the body exactly once is a rep
 rejection. Row P1-6 in three layers: the target's whole span is held against everything
 protected; target and payload must hold no marker; and after every single edit the text
 is parsed again, and the edit is dropped unless all that is protected is still there
-byte for byte and the document is sound. Pure; the appendix is written by ``regions``.
+byte for byte and the document is sound. An edit that was applied cannot be applied again.
+Pure; the appendix is written by ``regions``.
 """
 
 from __future__ import annotations
@@ -15,11 +16,22 @@ from collections.abc import Callable, Sequence
 import msgspec
 
 from actors.evolver.document import SkillDocument, Span, holds_marker, parse
+from actors.evolver.plain import plain
 from protocol.evolver import Edit, EditReport, EditStatus
 
-__all__ = ["Limits", "Patched", "Refusal", "Splice", "apply_edits", "growth_left", "undo"]
+__all__ = [
+    "Limits",
+    "Patched",
+    "Refusal",
+    "Splice",
+    "apply_edits",
+    "find_target",
+    "growth_left",
+    "undo",
+]
 
 _BULLETS = ("- ", "* ", "+ ")
+_JOINERS = "\u200c\u200d"
 
 
 class Limits(msgspec.Struct, frozen=True):
@@ -97,7 +109,9 @@ def apply_edits(
         if isinstance(outcome, Splice):
             spliced = _spliced(document.text, outcome)
             after = parse(spliced, frozen_headings, document.newline)
-            refusal = _compare(document, after, ceiling)
+            refusal = _compare(document, after, outcome, ceiling)
+            if refusal is None and isinstance(_locate(after, edit), Splice):
+                refusal = Refusal("ambiguous", "the target would stand there again")
             if refusal is None:
                 document = after
                 inverse.append(outcome)
@@ -130,43 +144,63 @@ def _screened(edit: Edit, screen: Callable[[Edit], Refusal | None]) -> Refusal |
     """Everything that can be said about an edit without looking at the document."""
     if holds_marker(edit.target) or holds_marker(edit.content):
         return Refusal("marker", "target or content holds a region marker")
-    if edit.op != "delete" and not edit.content.strip():
+    if edit.op != "delete" and not plain(edit.content).strip():
         return Refusal("empty", f"{edit.op} without content")
-    if edit.op != "append" and not edit.target.strip():
+    if edit.op != "append" and not plain(edit.target).strip():
         return Refusal("empty", f"{edit.op} without a target")
     return screen(edit)
+
+
+def find_target(document: SkillDocument, edit: Edit) -> Span | Refusal:
+    """Where the target stands in the body, if it does so once and may be touched.
+
+    Line ends around the target help to find it, but are not part of the span: they are not
+    what the edit is about.
+    """
+    target = _lines(edit.target, "\n")
+    places = _occurrences(document, target)
+    if not places:
+        if target in _lines(document.body_text, "\n"):
+            return Refusal("no_match", "the target would cut a character or a line end in two")
+        if target in _lines(document.text, "\n"):
+            return Refusal("protected", "the target meets the front matter or a region")
+        return Refusal("no_match", "the target does not occur in the body")
+    if len(places) > 1:
+        return Refusal("ambiguous", "the target occurs more than once in the body")
+    if any(places[0].meets(span) for span in document.frozen):
+        return Refusal("frozen", "the target meets a frozen section")
+    found = document.text[places[0].start : places[0].end]
+    return Span(
+        places[0].end - len(found.lstrip("\r\n")), places[0].start + len(found.rstrip("\r\n"))
+    )
 
 
 def _locate(document: SkillDocument, edit: Edit) -> Splice | Refusal:
     payload = _lines(edit.content.strip("\r\n"), document.newline)
     if edit.op == "append":
         return _already_said(document, payload) or _append(document, payload)
-    target = _lines(edit.target, document.newline)
-    places = _occurrences(document, target)
-    if not places:
-        if target in document.body_text:
-            return Refusal("no_match", "the target would cut a character or a line end in two")
-        if target in document.text:
-            return Refusal("protected", "the target meets the front matter or a region")
-        return Refusal("no_match", "the target does not occur in the body")
-    if len(places) > 1:
-        return Refusal("ambiguous", "the target occurs more than once in the body")
-    whole = Span(places[0], places[0] + len(target))
-    if any(whole.meets(span) for span in document.frozen):
-        return Refusal("frozen", "the target meets a frozen section")
-    # Line ends around the target locate it, but are not what the edit is about.
-    core = Span(
-        whole.start + len(target) - len(target.lstrip("\r\n")),
-        whole.end - (len(target) - len(target.rstrip("\r\n"))),
-    )
+    core = find_target(document, edit)
+    if isinstance(core, Refusal):
+        return core
     if edit.op == "insert_after":
         return _already_said(document, payload) or _insert_after(document, core, payload)
     if edit.op == "delete":
         return _delete(document, core)
-    removed = document.text[core.start : core.end]
-    if removed == payload:
+    if _stands_around(document, core, payload):
         return Refusal("noop", "the content is what stands there")
-    return Splice(core.start, removed, payload)
+    return Splice(core.start, document.text[core.start : core.end], payload)
+
+
+def _stands_around(document: SkillDocument, core: Span, payload: str) -> bool:
+    """Whether the payload is there already, the target being a part of it or all of it."""
+    target = document.text[core.start : core.end]
+    offset = payload.find(target)
+    while offset >= 0:
+        start = core.start - offset
+        if start >= document.body.start and document.text.startswith(payload, start):
+            return True
+        offset = payload.find(target, offset + 1)
+    return False
 
 
 def _lines(text: str, newline: str) -> str:
@@ -174,24 +208,55 @@ def _lines(text: str, newline: str) -> str:
     return text.replace("\r\n", "\n").replace("\r", "\n").replace("\n", newline)
 
 
-def _occurrences(document: SkillDocument, target: str) -> list[int]:
-    """Where the target stands in the body, overlapping ones too; two are enough to know."""
-    text = document.text
-    places: list[int] = []
-    start = text.find(target, document.body.start, document.body.end)
-    while start >= 0 and len(places) < 2:
-        end = start + len(target)
+def _occurrences(document: SkillDocument, target: str) -> list[Span]:
+    """Where the target stands in the body, overlapping ones too; two are enough to know.
+
+    The target's line ends are LF and stand for the body's, of either kind.
+    """
+    text, origin = document.text, document.body.start
+    body = document.body_text
+    unified = body.replace("\r\n", "\n")
+    places: list[Span] = []
+    at = unified.find(target)
+    while at >= 0 and len(places) < 2:
+        start, end = (origin + _offset(body, place) for place in (at, at + len(target)))
         if not (_splits(text, start) or _splits(text, end)):
-            places.append(start)
-        start = text.find(target, start + 1, document.body.end)
+            places.append(Span(start, end))
+        at = unified.find(target, at + 1)
     return places
 
 
+def _offset(text: str, unified: int) -> int:
+    """The place in a text of a place in its form with line feeds only."""
+    line_end = text.find("\r\n")
+    while 0 <= line_end < unified:
+        unified += 1
+        line_end = text.find("\r\n", line_end + 2)
+    return unified
+
+
 def _splits(text: str, position: int) -> bool:
-    """Whether a cut here parts a character from its combining mark, or CR from LF."""
+    """Whether a cut here parts what is written as one: CR from LF, or a character from its marks.
+
+    Marks, joiners, variation and skin tone signs, joined emoji, flags, Hangul vowels.
+    """
     if not 0 < position < len(text):
         return False
-    return unicodedata.combining(text[position]) > 0 or text[position - 1 : position + 1] == "\r\n"
+    before, after = text[position - 1], text[position]
+    if after < "\x7f" and before != "\u200d":
+        return before == "\r" and after == "\n"
+    if unicodedata.category(after)[0] == "M" or after in _JOINERS or before == "\u200d":
+        return True
+    if "\U0001f3fb" <= after <= "\U0001f3ff" or "\U000e0020" <= after <= "\U000e007f":
+        return True
+    if "\u1160" <= after <= "\u11ff":
+        return "\u1100" <= before <= "\u11ff" or "\uac00" <= before <= "\ud7a3"
+    if "\U0001f1e6" <= after <= "\U0001f1ff":
+        letters = 0
+        while letters < position and "\U0001f1e6" <= text[position - letters - 1] <= "\U0001f1ff":
+            letters += 1
+        return letters % 2 == 1
+    return False
 
 
 def _already_said(document: SkillDocument, payload: str) -> Refusal | None:
@@ -205,6 +270,10 @@ def _append(document: SkillDocument, payload: str) -> Splice:
     newline, body = document.newline, document.body_text
     kept = body.rstrip()
     start = document.body.start + len(kept)
+    if document.frozen and document.frozen[-1].end > start:
+        # Not a blank line may go into the section: the payload stands behind it, if at all.
+        end = document.body.end
+        return Splice(end, "", ("" if body.endswith("\n") else newline) + payload + newline)
     last, first = kept.rsplit("\n", 1)[-1].lstrip(), payload.lstrip()
     if not document.text[:start]:
         before = ""
@@ -240,7 +309,9 @@ def _delete(document: SkillDocument, core: Span) -> Splice:
     return Splice(core.start, text[core.start : end], "")
 
 
-def _compare(before: SkillDocument, after: SkillDocument, ceiling: int) -> Refusal | None:
+def _compare(
+    before: SkillDocument, after: SkillDocument, splice: Splice, ceiling: int
+) -> Refusal | None:
     """The third layer: what is protected stands unchanged, the result is sound and not too long."""
     if before.text == after.text:
         return Refusal("noop", "the text does not change")
@@ -250,9 +321,26 @@ def _compare(before: SkillDocument, after: SkillDocument, ceiling: int) -> Refus
         return Refusal("protected", "the edit would change the front matter or a region")
     if before.frozen_texts != after.frozen_texts:
         return Refusal("frozen", "the edit would change a frozen section")
-    if after.open_fence and not before.open_fence:
-        return Refusal("protected", "the edit leaves a code fence open over what follows")
+    covered = _covered(before, splice.start + len(splice.removed))
+    if not before.open_fence and covered != _covered(after, splice.start + len(splice.inserted)):
+        return Refusal("protected", "the edit would open or close a code fence over other text")
     size = len(after.body_text)
     if size > ceiling and size > len(before.body_text):
         return Refusal("too_long", f"the body would have {size} characters, {ceiling} are allowed")
     return None
+
+
+def _covered(document: SkillDocument, position: int) -> list[tuple[int, int]]:
+    """What stands in code fences and comments behind a position, counted from the body's end.
+
+    The same before and after an edit, if the edit changes the reading of nothing but itself.
+    A block that is open at the position and ends there, blank lines aside, covers nothing.
+    """
+    end = document.body.end
+    behind = (Span(max(block.start, position), block.end) for block in document.blocks)
+    covered = [
+        (span.start - end, span.end - end)
+        for span in behind
+        if span.start < span.end and document.text[span.start : span.end].strip()
+    ]
+    return covered + [(0, 0)] * document.open_fence

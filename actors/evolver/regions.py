@@ -1,14 +1,14 @@
 """The appendix: short notes that bring an existing rule back to mind.
 
 The only writer of that region. Notes are bullets, deduplicated, bounded in number and
-length; what is there is never touched, new ones go behind it. Body, front matter and
-momentum region stay byte for byte.
+length. New ones go behind what is there, which is not touched; only a compaction puts others
+in the place of all. Body, front matter and momentum region stay byte for byte, and every
+finished text is parsed and compared before it is handed out (row P1-6, third layer).
 """
 
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Callable, Sequence
 
 import msgspec
@@ -21,12 +21,25 @@ from actors.evolver.document import (
     holds_marker,
     parse,
 )
+from actors.evolver.likeness import alike, gist
+from actors.evolver.screen import holds_unseen
 
-__all__ = ["MAX_NOTE_CHARS", "Noted", "RefusedNote", "notes_of", "write_notes"]
+__all__ = [
+    "MAX_NOTE_CHARS",
+    "Noted",
+    "RefusedNote",
+    "note_of",
+    "notes_of",
+    "objection_to",
+    "replace_notes",
+    "write_notes",
+]
 
 MAX_NOTE_CHARS = 300
 HEADING = "## Reminders"
 _BULLET = re.compile(r"^\s*[-*+]\s+(.*\S)\s*$", re.MULTILINE)
+_ONE_LINER = re.compile(r"[ \t]*[-*+][ \t]+\S.*")
+_HEADING_LINE = re.compile(r" {0,3}#{1,6}(?:[ \t].*)?")
 _LEAD = re.compile(r"^(?:[-*+]\s+)+")
 
 
@@ -54,50 +67,111 @@ def notes_of(text: str) -> tuple[str, ...]:
     return tuple(_BULLET.findall(text[region.inner.start : region.inner.end]))
 
 
+def note_of(raw: str) -> str:
+    """A note as it is written: one line, without a bullet."""
+    return _LEAD.sub("", " ".join(raw.split()))
+
+
+def objection_to(note: str, screen: Callable[[str], str | None]) -> str | None:
+    """Why a note may not stand in any appendix; None: it may."""
+    if not note:
+        return "it is empty"
+    if holds_marker(note):
+        return "it holds a region marker"
+    if holds_unseen(note):
+        return "it holds control or invisible characters"
+    if len(note) > MAX_NOTE_CHARS:
+        return f"it is longer than {MAX_NOTE_CHARS} characters"
+    return screen(note)
+
+
 def write_notes(
-    text: str, notes: Sequence[str], max_notes: int, screen: Callable[[str], str | None]
+    text: str,
+    notes: Sequence[str],
+    max_notes: int,
+    screen: Callable[[str], str | None],
+    similarity: float = 1.0,
 ) -> Noted:
     """Add the notes that are new; the region is made where it is lacking.
 
     screen: says why a note must not be written (a leak), or None.
+    similarity: from this share of common words on, a note is there already.
     """
     document = parse(text)
     if document.problems:
         damage = "; ".join(document.problems)
         return Noted(text, (), tuple(RefusedNote(note, damage) for note in notes))
     there = notes_of(text)
-    known = {_folded(note) for note in there}
+    known = [gist(note) for note in there]
     added: list[str] = []
     refused: list[RefusedNote] = []
     for raw in notes:
-        note = _LEAD.sub("", " ".join(raw.split()))
-        why = _objection(note, known, screen)
-        if why is None and len(there) + len(added) >= max_notes:
+        note = note_of(raw)
+        why = objection_to(note, screen)
+        mine = gist(note)
+        if why is None and any(alike(mine, other, similarity) for other in known):
+            why = "it is there already"
+        if why is None and len(known) >= max_notes:
             why = f"the appendix is full: {max_notes} notes"
         if why is None:
-            known.add(_folded(note))
+            known.append(mine)
             added.append(note)
         else:
             refused.append(RefusedNote(raw, why))
     if not added:
         return Noted(text, (), tuple(refused))
-    return Noted(_written(document, added), tuple(added), tuple(refused))
+    written = _written(document, added)
+    wrong = _damage(document, written, (*there, *added))
+    if wrong is not None:
+        return Noted(text, (), tuple(RefusedNote(note, wrong) for note in notes))
+    return Noted(written, tuple(added), tuple(refused))
 
 
-def _objection(note: str, known: set[str], screen: Callable[[str], str | None]) -> str | None:
-    if not note:
-        return "it is empty"
-    if holds_marker(note):
-        return "it holds a region marker"
-    if len(note) > MAX_NOTE_CHARS:
-        return f"it is longer than {MAX_NOTE_CHARS} characters"
-    if _folded(note) in known:
-        return "it is there already"
-    return screen(note)
+def replace_notes(text: str, notes: Sequence[str]) -> str | None:
+    """The text with these notes in the place of all that stand in its appendix.
+
+    None if the appendix holds anything that is neither heading nor a note of one line (it would
+    be torn from its note), or if more than the appendix would change: nothing may be lost.
+    """
+    document = parse(text)
+    region = document.region(APPENDIX)
+    if document.problems or region is None or not notes:
+        return None
+    kept: list[str] = []
+    for line in text[region.inner.start : region.inner.end].replace("\r\n", "\n").split("\n"):
+        if _HEADING_LINE.fullmatch(line):
+            kept.append(line)
+        elif line.strip() and not _ONE_LINER.fullmatch(line):
+            return None
+    newline = document.newline
+    heading = "".join(f"{line}{newline}{newline}" for line in kept)
+    bullets = newline.join(f"- {note}" for note in notes)
+    inner = f"{newline}{heading}{bullets}{newline}"
+    written = text[: region.inner.start] + inner + text[region.inner.end :]
+    return None if _damage(document, written, notes) else written
 
 
-def _folded(note: str) -> str:
-    return " ".join(unicodedata.normalize("NFKC", note).casefold().split()).rstrip(" .!;")
+def _damage(before: SkillDocument, written: str, notes: Sequence[str]) -> str | None:
+    """What is wrong with a text whose appendix was written; None: nothing."""
+    after = parse(written)
+    if after.problems:
+        return "; ".join(after.problems)
+    region, old = after.region(APPENDIX), before.region(APPENDIX)
+    if region is None or notes_of(written) != tuple(notes):
+        return "the notes could not be read back"
+    head, tail = written[: region.span.start], written[region.span.end :]
+    momentum = before.region(MOMENTUM)
+    place = old.span if old else momentum.span if momentum else None
+    start = place.start if place else len(before.text)
+    end = old.span.end if old else start
+    if old is None:
+        # Where the region is new, blank lines may set it off; the rest stands as it was.
+        sound = head.startswith(before.text[:start]) and tail.endswith(before.text[end:])
+        added = head[start:] + tail[: len(tail) - len(before.text[end:])]
+        sound = sound and not added.strip()
+    else:
+        sound = head == before.text[:start] and tail == before.text[end:]
+    return None if sound else "more than the appendix would change"
 
 
 def _written(document: SkillDocument, added: Sequence[str]) -> str:

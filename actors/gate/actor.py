@@ -13,44 +13,50 @@ import anyio
 import anyio.to_thread
 import msgspec
 
-from actors.gate.decide import Answers, LadderUnit, Rules, Standing, decide
-from actors.gate.ema import UnitEma, fold, lookup
+from actors.gate.arms import Arms, arms_of
+from actors.gate.decide import Answers, LadderUnit, Rules, decide
+from actors.gate.ema import fold, lookup
 from actors.gate.ladder import UncoveredUnit, blind_order, build_ladder
-from actors.gate.levels import alpha_of, draws_of
+from actors.gate.levels import alpha_of, bound_of, draws_of, stages_of
 from actors.gate.looks import block_ends
 from actors.gate.power import power_of
+from actors.gate.state import GateState, KnownSnapshot, advance, in_force, known_difficulty
+from actors.gate.verdict import IDENTICAL, decision_of, row_of, stage_of
 from actors.runtime.actor import Actor, Context, handles
 from actors.runtime.address import Address, ask_or
 from protocol.base import Refused, Scope
-from protocol.baseline import GetSnapshot
+from protocol.baseline import GetSnapshot, SnapshotReady
 from protocol.dataset import Question, Unit
+from protocol.documents import library_hash
 from protocol.gate import (
     Decision,
     GetPower,
     LadderRefreshed,
     PowerTable,
     RefreshLadder,
+    Stage,
     Trial,
 )
-from protocol.keys import candidate_salt
-from protocol.ledger import DecisionRow, OutcomeRow, Record, Select, Where, rows_of
+from protocol.ledger import (
+    BaselineRow,
+    DecisionRow,
+    OutcomeRow,
+    Record,
+    Select,
+    Selected,
+    Where,
+    rows_of,
+)
 from protocol.rollout import Answered, Missed, Rollout, out_of_budget, reasons_of
 from protocol.settings import GateSettings
 
-__all__ = ["GateActor", "GateState"]
-
-
-class GateState(msgspec.Struct, frozen=True, kw_only=True):
-    """What the checkpoint keeps. observed_epoch: the last one folded into the EMA (row W-5)."""
-
-    observed_epoch: int = 0
-    units: tuple[UnitEma, ...] = ()
+__all__ = ["GateActor"]
 
 
 class GateActor(Actor):
     """Tests candidates; knows every unit's difficulty from earlier epochs.
 
-    Raises ValueError for the profile ``audit``, which is not available yet.
+    manual: the agent chooses among all skills, so that a snapshot belongs to all of them.
     """
 
     def __init__(
@@ -60,53 +66,61 @@ class GateActor(Actor):
         baseline: Address,
         rollout: Address,
         ledger: Address,
+        *,
+        manual: bool = False,
     ) -> None:
-        if settings.profile == "audit":
-            raise ValueError(
-                "gate.profile: audit is not available yet (its second stage needs fresh draws "
-                "of both arms); use balanced or growth"
-            )
         self._settings = settings
         self._seed = seed
         self._baseline = baseline
         self._rollout = rollout
         self._ledger = ledger
+        self._manual = manual
         self._state = GateState()
-        self._refreshing = anyio.Lock()
+        self._observing = anyio.Lock()
 
     async def on_start(self, context: Context) -> None:
-        """Take up the EMA from the checkpoint."""
+        """Take up the state from the checkpoint."""
         if context.restored is not None:
             self._state = msgspec.json.decode(context.restored, type=GateState)
 
     def snapshot(self) -> bytes:
-        """EMA and observed epoch, as JSON."""
+        """The state, as JSON."""
         return msgspec.json.encode(self._state)
 
     @handles(Trial)
     async def test(self, request: Trial) -> Decision | Refused:
-        """Snapshot, ladder, blocks, decision; the decision is in the ledger when it returns."""
-        epoch, step = request.scope.epoch, request.scope.step
-        if epoch is None or step is None:
-            raise ValueError(f"{request.run_key}: a trial needs epoch and step in its scope")
+        """Snapshot, ladder, blocks, decision; the decision is in the ledger when it returns.
+
+        A null comparison (``Trial.null_index``) leaves no decision behind.
+        """
         if not request.units:
             return Refused(
                 what=f"{request.run_key}: a trial without units",
                 remedy="a class without a ladder does not train; see the pre-flight table",
             )
-        if request.candidate.text == request.current.text:
-            decision = self._identical(request)
+        identical = request.candidate.text == request.current.text
+        if request.null_index is not None:
+            if not identical:
+                raise ValueError(f"{request.run_key}: a null comparison of two different texts")
+            return await self._tried(request, request.scope.epoch or 0)
+        epoch, step = request.scope.epoch, request.scope.step
+        if epoch is None or step is None:
+            raise ValueError(f"{request.run_key}: a trial needs epoch and step in its scope")
+        if identical:
+            alpha, n_stages = (
+                alpha_of(self._settings, len(request.units)),
+                stages_of(self._settings),
+            )
+            decision = decision_of(request, [stage_of(IDENTICAL, alpha=alpha)], n_stages)
+            read = ""
         else:
-            built = await self._ladder(request, epoch)
-            if isinstance(built, Refused):
-                return built
-            tried = await self._run(request, epoch, *built)
+            await self._observe(request.scope, epoch - 1)  # only after a crash is there any
+            tried = await self._tried(request, epoch)
             if isinstance(tried, Refused):
                 return tried
-            decision = tried
-        await self._ledger.ask(
-            Record(scope=request.scope, rows=(_row(request, epoch, step, decision),))
-        )
+            decision, read = tried, self._identity(request)
+        row = row_of(request, epoch, step, decision, read)
+        await self._ledger.ask(Record(scope=request.scope, rows=(row,)))
         return decision
 
     @handles(GetPower)
@@ -120,6 +134,7 @@ class GateActor(Actor):
                 ladder.n_wrong,
                 alpha_of(self._settings, ladder.n_units),
                 draws_of(self._settings, ladder.n_units),
+                stages_of(self._settings),
             )
             for ladder in request.ladders
         ]
@@ -127,32 +142,136 @@ class GateActor(Actor):
 
     @handles(RefreshLadder)
     async def refresh(self, request: RefreshLadder) -> LadderRefreshed:
-        """Fold an epoch's candidate arm into the EMA; a second time changes nothing (W-5)."""
-        async with self._refreshing:
-            if request.epoch <= self._state.observed_epoch:
-                return LadderRefreshed(units=0)
-            selected = await self._ledger.ask(
-                Select(
-                    scope=request.scope,
-                    table=OutcomeRow.TABLE,
-                    where=(Where(column="run_key", value=f"e{request.epoch}/*"),),
-                )
-            )
-            rows = rows_of(OutcomeRow, selected)
-            units, moved = fold(self._state.units, rows, self._settings.ema_decay)
-            self._state = GateState(observed_epoch=request.epoch, units=units)
-            return LadderRefreshed(units=moved)
+        """Observe the epochs up to this one; a second time changes nothing (W-5)."""
+        return LadderRefreshed(units=await self._observe(request.scope, request.epoch))
 
-    async def _ladder(
-        self, request: Trial, epoch: int
-    ) -> tuple[tuple[LadderUnit, ...], tuple[Unit, ...]] | Refused:
+    async def _observe(self, scope: Scope, until: int) -> int:
+        """Fold in every epoch that is not yet; returns how many units moved, over all of them.
+
+        More than one is due only where a crash lost what was observed after the last checkpoint.
+        The state changes once per epoch, when all that it depends on has been read.
+        """
+        moved = 0
+        async with self._observing:
+            while self._state.observed_epoch < until:
+                epoch = self._state.observed_epoch + 1
+                rows = await self._rows(scope, OutcomeRow.TABLE, ("run_key", f"e{epoch}/*"))
+                outcomes = rows_of(OutcomeRow, rows)
+                decided = await self._rows(scope, DecisionRow.TABLE, ("epoch", epoch))
+                decisions = rows_of(DecisionRow, decided)
+                snapshots, gone = advance(self._state, decisions, self._settings.fresh_after)
+                retired = [row for snapshot in gone for row in await self._drawn(scope, snapshot)]
+                decay = self._settings.ema_decay
+                units, count = fold(self._state.units, outcomes, decay, retired)
+                self._state = GateState(observed_epoch=epoch, units=units, snapshots=snapshots)
+                moved += count
+        return moved
+
+    async def _drawn(self, scope: Scope, snapshot: KnownSnapshot) -> tuple[BaselineRow, ...]:
+        """The draws of a snapshot."""
+        selected = await self._rows(
+            scope,
+            BaselineRow.TABLE,
+            ("task_type", snapshot.task_type),
+            ("skill_hash", snapshot.skill_hash),
+            ("prompts_version", snapshot.prompts_version),
+            ("generation", snapshot.generation),
+            ("confirms", ""),
+        )
+        return rows_of(BaselineRow, selected)
+
+    async def _rows(self, scope: Scope, table: str, *where: tuple[str, str | int]) -> Selected:
+        conditions = tuple(Where(column=column, value=value) for column, value in where)
+        return await self._ledger.ask(Select(scope=scope, table=table, where=conditions))
+
+    def _identity(self, request: Trial) -> str:
+        """The skill's part of the snapshot's key, as the baseline store has it."""
+        skill = request.current
+        return library_hash(skill, request.others) if self._manual else skill.hash
+
+    async def _tried(self, request: Trial, epoch: int) -> Decision | Refused:
+        """Stage after stage, as long as each accepts."""
+        first = self._first(request, epoch)
+        n_stages = stages_of(self._settings)
+        stages: list[Stage] = []
+        while not stages or (stages[-1].verdict == "accept" and len(stages) < n_stages):
+            blind = not (stages and stages[0].seed_draw)
+            stage = await self._stage(arms_of(first, len(stages)), blind=blind)
+            if isinstance(stage, Refused):
+                return stage
+            stages.append(stage)
+        return decision_of(request, stages, n_stages, first.generation)
+
+    def _first(self, request: Trial, epoch: int) -> Arms:
+        """The first stage: the snapshot in force, and an order that knows nothing of it."""
+        task_type, prompts = request.units[0].task_type, request.prompts.version
+        known = in_force(self._state, task_type, self._identity(request), prompts)
+        generation, ema = known.generation, known_difficulty(self._state, known)
+        if request.null_generation is not None:
+            generation, ema = request.null_generation, {}
+        return Arms(
+            trial=request,
+            seed=self._seed,
+            epoch=epoch,
+            order=blind_order(request.units, self._seed, epoch, ema),
+            generation=generation,
+        )
+
+    async def _stage(self, arms: Arms, *, blind: bool) -> Stage | Refused:
+        """One stage, block after block. Refused: as ``_ladder``, or an outage leaves too much
+        missing to decide (P1-4).
+
+        What was answered is in the cache, so that the trial goes on from there when it is asked
+        again; what no waiting mends (a broken tree) makes the verdict ``undecided`` instead.
+        blind: nothing before this stage was chosen by a snapshot that is read.
+        """
+        built = await self._ladder(arms)
+        if isinstance(built, Refused):
+            return built
+        ladder, snapshot = built
+        rules = self._rules(len(ladder), blind=blind and not snapshot.seed_draw)
+        blocks: list[tuple[Answers, ...]] = []
+        rollouts = 0
+        lost: list[Missed] = []
+        ends = (0, *block_ends(len(ladder)))
+        standing = decide(ladder, blocks, rules)
+        while standing is None:
+            index = len(blocks)
+            units = arms.order[ends[index] : ends[index + 1]]
+            answers, spent, missed = await self._block(arms, index, units)
+            blocks.append(answers)
+            rollouts += spent
+            lost += missed
+            if out_of_budget(missed):  # the operator's own limit: what it cut off decides nothing
+                return _outage(arms.trial, lost)
+            standing = decide(ladder, blocks, rules)
+        if standing.verdict == "undecided" and not all(missed.lasting for missed in lost):
+            return _outage(arms.trial, lost)
+        return stage_of(
+            standing,
+            alpha=rules.alpha,
+            seed_draw=snapshot.seed_draw,
+            drawn=snapshot.drawn,
+            rollouts=rollouts,
+        )
+
+    def _rules(self, n_units: int, *, blind: bool) -> Rules:
+        alpha = alpha_of(self._settings, n_units)
+        return Rules(
+            alpha=alpha,
+            max_missing_share=self._settings.max_missing_share,
+            futility_power=self._settings.futility_power,
+            harm_e=self._settings.harm_e,
+            bound_alpha=bound_of(alpha, stages_of(self._settings), blind=blind),
+        )
+
+    async def _ladder(self, arms: Arms) -> tuple[tuple[LadderUnit, ...], SnapshotReady] | Refused:
         """The ordered ladder with its baseline.
 
         Refused: a unit is not covered (row fail-loud), or an outage kept draws away; those that
         were made are stored, and a later try goes on from them.
         """
-        ema = lookup(self._state.units)
-        ordered = blind_order(request.units, self._seed, epoch, ema)
+        request = arms.trial
         snapshot = await self._baseline.ask(
             GetSnapshot(
                 scope=request.scope,
@@ -161,6 +280,8 @@ class GateActor(Actor):
                 units=request.units,
                 n_draws=draws_of(self._settings, len(request.units)),
                 others=request.others,
+                generation=arms.generation,
+                confirms=arms.confirms,
             )
         )
         if snapshot.outage:
@@ -172,7 +293,8 @@ class GateActor(Actor):
                 passing=True,
             )
         try:
-            return build_ladder(ordered, snapshot.draws, ema), ordered
+            # records may be of any time: a solid one can only hold an accept back
+            return build_ladder(arms.order, snapshot.draws, lookup(self._state.units)), snapshot
         except UncoveredUnit as error:
             return Refused(
                 what=f"{request.run_key}: {error}",
@@ -180,58 +302,20 @@ class GateActor(Actor):
                 details=error.missing,
             )
 
-    async def _run(
-        self,
-        request: Trial,
-        epoch: int,
-        ladder: Sequence[LadderUnit],
-        ordered: Sequence[Unit],
-    ) -> Decision | Refused:
-        """Block after block. Refused: an outage leaves too much missing to decide (P1-4).
-
-        What was answered is in the cache, so that the trial goes on from there when it is asked
-        again; what no waiting mends (a broken tree) makes the verdict ``undecided`` instead.
-        """
-        alpha = alpha_of(self._settings, len(ladder))
-        rules = Rules(
-            alpha=alpha,
-            max_missing_share=self._settings.max_missing_share,
-            futility_power=self._settings.futility_power,
-            harm_e=self._settings.harm_e,
-        )
-        blocks: list[tuple[Answers, ...]] = []
-        rollouts = 0
-        lost: list[Missed] = []
-        ends = (0, *block_ends(len(ladder)))
-        standing = decide(ladder, blocks, rules)
-        while standing is None:
-            index = len(blocks)
-            units = ordered[ends[index] : ends[index + 1]]
-            answers, spent, missed = await self._block(request, epoch, index, units)
-            blocks.append(answers)
-            rollouts += spent
-            lost += missed
-            if out_of_budget(missed):  # the operator's own limit: what it cut off decides nothing
-                return _outage(request, lost)
-            standing = decide(ladder, blocks, rules)
-        if standing.verdict == "undecided" and not all(missed.lasting for missed in lost):
-            return _outage(request, lost)
-        return _decision(request, standing, alpha, len(ladder), rollouts)
-
     async def _block(
-        self, request: Trial, epoch: int, index: int, units: Sequence[Unit]
+        self, arms: Arms, index: int, units: Sequence[Unit]
     ) -> tuple[tuple[Answers, ...], int, list[Missed]]:
         """The candidate on a block, all questions side by side; the missing again.
 
         Returns the answers, how many rollouts were asked, and what stayed missing.
         """
-        salt = candidate_salt(self._seed, epoch, units[0].task_type, index, request.candidate.hash)
+        run_key, salt = arms.block_key(index), arms.block_salt(index)
         right: dict[str, bool] = {}
         wanted = [question for unit in units for question in unit.questions]
         spent = 0
         missed: list[Missed] = []
         for _ in range(1 + self._settings.missing_retries):
-            replies = await self._answer(request, f"{request.run_key}/gate/b{index}", salt, wanted)
+            replies = await self._answer(arms.trial, run_key, salt, wanted)
             spent += len(replies)
             right |= {r.question_id: r.right for r in replies if isinstance(r, Answered)}
             missed = [reply for reply in replies if isinstance(reply, Missed)]
@@ -273,24 +357,6 @@ class GateActor(Actor):
                 tasks.start_soon(one, position, question)
         return [replies[position] for position in range(len(questions))]
 
-    def _identical(self, request: Trial) -> Decision:
-        """A candidate that is the current text has nothing to test."""
-        nothing = Standing(
-            verdict="reject",
-            reason="identical",
-            looks=(),
-            evaluated=0,
-            wins=0,
-            losses=0,
-            ties=0,
-            missing=0,
-            e_value=1.0,
-            p_gate=1.0,
-            lower_bound=None,
-        )
-        n_units = len(request.units)
-        return _decision(request, nothing, alpha_of(self._settings, n_units), n_units, 0)
-
 
 def _outage(request: Trial, lost: Sequence[Missed]) -> Refused:
     return Refused(
@@ -298,52 +364,4 @@ def _outage(request: Trial, lost: Sequence[Missed]) -> Refused:
         remedy="mend what the reasons name, then resume; what was answered is in the cache",
         details=reasons_of(lost),
         passing=True,
-    )
-
-
-def _decision(
-    request: Trial, standing: Standing, alpha: float, n_units: int, rollouts: int
-) -> Decision:
-    return Decision(
-        verdict=standing.verdict,
-        reason=standing.reason,
-        alpha=alpha,
-        n_units=n_units,
-        evaluated=standing.evaluated,
-        wins=standing.wins,
-        losses=standing.losses,
-        ties=standing.ties,
-        missing=standing.missing,
-        e_value=standing.e_value,
-        p_gate=standing.p_gate,
-        lower_bound=standing.lower_bound,
-        looks=standing.looks,
-        in_sample=request.in_sample,
-        rollouts=rollouts,
-    )
-
-
-def _row(request: Trial, epoch: int, step: int, decision: Decision) -> DecisionRow:
-    return DecisionRow(
-        run_key=request.run_key,
-        epoch=epoch,
-        step=step,
-        task_type=request.units[0].task_type,
-        current_hash=request.current.hash,
-        candidate_hash=request.candidate.hash,
-        verdict=decision.verdict,
-        reason=decision.reason,
-        alpha=decision.alpha,
-        n_units=decision.n_units,
-        evaluated=decision.evaluated,
-        wins=decision.wins,
-        losses=decision.losses,
-        ties=decision.ties,
-        missing=decision.missing,
-        e_value=decision.e_value,
-        p_gate=decision.p_gate,
-        lower_bound=decision.lower_bound,
-        looks=msgspec.json.encode(decision.looks).decode(),
-        in_sample=decision.in_sample,
-        rollouts=decision.rollouts,
     )

@@ -58,12 +58,14 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True):
 
     alpha: the error level. max_missing_share: of question pairs; above it the worst case must
     accept too. futility_power: give up below it; 0 turns the rule off. harm_e: give up at it.
+    bound_alpha: 1 - the level of the reported bound; None: alpha.
     """
 
     alpha: float
     max_missing_share: float
     futility_power: float
     harm_e: float
+    bound_alpha: float | None = None
 
 
 class Standing(msgspec.Struct, frozen=True, kw_only=True):
@@ -285,7 +287,9 @@ def _lost(view: _View, rules: Rules, reason: str) -> Standing:
 
 def _standing(view: _View, rules: Rules, verdict: Verdict, reason: str) -> Standing:
     results = [r for r in view.results if r is not None]
-    bound = lower_bound([r.gain for r in results], rules.alpha) if verdict == "accept" else None
+    bound = None
+    if verdict == "accept":
+        bound = lower_bound([r.gain for r in results], rules.bound_alpha or rules.alpha)
     return Standing(
         verdict=verdict,
         reason=reason,

@@ -9,6 +9,7 @@ of the baseline-wrong units a share g is won that would not have been. Its gain 
 as a share of all units, g (1 - c p) wrong / N. Regression noise stays.
 
 With k > 1 draws the first draw is the known one and the others are sampled by the same rates.
+So are all draws of a second stage, which has a snapshot and candidate draws of its own.
 Every unit is one question. Futility stops are left out; they cost at most .05.
 """
 
@@ -22,6 +23,7 @@ from fractions import Fraction
 from functools import lru_cache
 
 from actors.gate.eprocess import UnitResult, exact_alpha, judge, unit_result
+from actors.gate.levels import bound_of
 from actors.gate.looks import accept_looks
 from protocol.gate import Power
 
@@ -35,10 +37,13 @@ _STEPS = 7
 
 
 @lru_cache(maxsize=1024)  # a second or so; a split, its check and a run's pre-flight ask the same
-def power_of(task_type: str, n_units: int, n_wrong: int, alpha: float, n_draws: int) -> Power:
+def power_of(
+    task_type: str, n_units: int, n_wrong: int, alpha: float, n_draws: int, n_stages: int = 1
+) -> Power:
     """Whether the class is testable, and the smallest gains accepted with .5 and .8.
 
     n_wrong: units wrong in the baseline's first draw. n_draws: k, draws per question.
+    alpha: level of each of n_stages stages; the row has that of the whole.
     testable: some outcome of the candidate could be accepted if all draws are like the first.
     gain_*: shares of units, in (0, 1]; None where even g = 1 is accepted more rarely. From 200
     classes sampled by a generator keyed by the arguments: standard error of the probability .035.
@@ -55,9 +60,16 @@ def power_of(task_type: str, n_units: int, n_wrong: int, alpha: float, n_draws: 
     needed: list[float] = []
     if testable:
         key = f"power|{n_units}|{n_wrong}|{alpha!r}|{n_draws}"
+        key += f"|{n_stages}" if n_stages > 1 else ""
         seed = int.from_bytes(hashlib.sha256(key.encode()).digest()[:8], "big")
         draw = random.Random(seed)
-        needed = sorted(_strength(draw, n_units, n_wrong, level, n_draws) for _ in range(_SAMPLES))
+        needed = sorted(
+            max(
+                _strength(draw, n_units, n_wrong, level, n_draws, fresh=stage > 0)
+                for stage in range(n_stages)
+            )
+            for _ in range(_SAMPLES)
+        )
     again = _right_again(n_units, n_wrong)
     per_strength = (1.0 - again[0]) * n_wrong / n_units if n_units else 0.0
     gains = [_quantile(needed, share, per_strength) if testable else None for share in (0.5, 0.8)]
@@ -65,7 +77,7 @@ def power_of(task_type: str, n_units: int, n_wrong: int, alpha: float, n_draws: 
         task_type=task_type,
         n_units=n_units,
         n_wrong=n_wrong,
-        alpha=alpha,
+        alpha=bound_of(alpha, n_stages, blind=True),
         testable=testable,
         gain_50=gains[0],
         gain_80=gains[1],
@@ -93,9 +105,11 @@ def _spread(n_units: int, n_wrong: int) -> list[int]:
 
 
 def _strength(
-    draw: random.Random, n_units: int, n_wrong: int, level: Fraction, n_draws: int
+    draw: random.Random, n_units: int, n_wrong: int, level: Fraction, n_draws: int, *, fresh: bool
 ) -> float:
     """The smallest g accepted in one sampled class; 2 where g = 1 is not.
+
+    fresh: all draws are sampled, the known one is not among them.
 
     The same random numbers serve every g, so that wins only grow with it and bisection holds.
     """
@@ -105,7 +119,9 @@ def _strength(
     luck: list[float] = []
     for i in order:
         again = if_right if i >= n_wrong else if_wrong
-        snapshot.append((i >= n_wrong, *(draw.random() < again for _ in range(n_draws - 1))))
+        known = () if fresh else (i >= n_wrong,)
+        sampled = (draw.random() < again for _ in range(n_draws - len(known)))
+        snapshot.append((*known, *sampled))
         luck.append(draw.random())
 
     def accepted(g: float) -> bool:

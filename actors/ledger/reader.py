@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from actors.ledger import schema
-from actors.ledger.sqlite import read_only_uri
+from actors.ledger.sqlite import read_only_uri, refuse_other_version
 from protocol.ledger import AnyRow, Select, Spent, Where
 
 __all__ = ["Reader", "open_reader"]
@@ -46,7 +46,8 @@ def open_reader(path: Path, *, at_rest: bool = False) -> Iterator[Reader]:
     at_rest: nobody writes and no log lies beside the file, so that it is read as immutable: not
     even the two files that SQLite makes beside a database in WAL mode appear.
 
-    Raises sqlite3.OperationalError (with the path) if there is no such database.
+    Raises sqlite3.OperationalError (with the path) if there is no such database, or another
+    version of the program wrote it.
     """
     uri = read_only_uri(path) + ("&immutable=1" if at_rest else "")
     try:
@@ -54,4 +55,11 @@ def open_reader(path: Path, *, at_rest: bool = False) -> Iterator[Reader]:
     except sqlite3.OperationalError as error:
         raise sqlite3.OperationalError(f"{path}: {error}") from error
     with closing(connection):
+        try:
+            refuse_other_version(connection)
+        except sqlite3.OperationalError as error:
+            raise sqlite3.OperationalError(f"{path}: {error}") from error
+        except sqlite3.DatabaseError as error:
+            damage = f"{path}: {error}; restore it from a copy"
+            raise sqlite3.OperationalError(damage) from error
         yield Reader(connection)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import types
 import typing
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TypeVar, get_args, get_type_hints
 
 import msgspec
@@ -23,9 +23,11 @@ __all__ = [
     "ddl",
     "delete_sql",
     "forget_sql",
+    "lacking",
     "parameters",
     "read_row",
     "select_sql",
+    "table_info_sql",
     "upsert_sql",
 ]
 
@@ -63,7 +65,7 @@ SELECT count(*) AS calls,
        coalesce(sum(prompt_tokens), 0) AS prompt_tokens,
        coalesce(sum(completion_tokens), 0) AS completion_tokens,
        coalesce(sum(usd), 0.0) AS usd
-FROM attempts WHERE outcome <> 'cached'
+FROM attempts WHERE outcome <> 'cached' AND role <> 'embed'
 """
 
 
@@ -78,6 +80,26 @@ def ddl() -> list[str]:
             f'CREATE TABLE IF NOT EXISTS "{table}" ({", ".join(parts)}, PRIMARY KEY ({key}))'
         )
     return statements
+
+
+def table_info_sql(table: str) -> str:
+    """A row per column of the table, its name second; none if there is no such table."""
+    return f'PRAGMA table_info("{table}")'
+
+
+def lacking(there: Mapping[str, Iterable[str]]) -> tuple[str, ...]:
+    """The columns (``table.column``) that a file's tables do not have; absent tables are no matter.
+
+    SQLite reads a quoted name that is no column as a text of that name: a file of another version
+    would answer with nonsense.
+    """
+    return tuple(
+        f"{table}.{name}"
+        for table, kind in ROW_TYPES.items()
+        if (known := set(there.get(table, ())))
+        for name in columns(kind)
+        if name not in known
+    )
 
 
 def upsert_sql(kind: type[AnyRow]) -> str:

@@ -18,7 +18,7 @@ import anyio
 from actors.ledger import schema
 from protocol.ledger import AnyRow, DeleteRun, Record, Select, Spent
 
-__all__ = ["Database", "Operation", "read_only_uri"]
+__all__ = ["Database", "Operation", "read_only_uri", "refuse_other_version"]
 
 Operation = Record | DeleteRun
 
@@ -133,6 +133,19 @@ class Database:
             await self._writer.execute_fetchall("PRAGMA wal_checkpoint(FULL)")
 
 
+def refuse_other_version(connection: sqlite3.Connection) -> None:
+    """Raises sqlite3.OperationalError naming the columns that the file's tables lack."""
+    there = {
+        table: [row[1] for row in connection.execute(schema.table_info_sql(table))]
+        for table in schema.ROW_TYPES
+    }
+    if names := schema.lacking(there):
+        raise sqlite3.OperationalError(
+            f"was written by another version of this program (it lacks {', '.join(names)}); "
+            "finish it with that version, or begin a fresh workspace"
+        )
+
+
 def read_only_uri(path: Path) -> str:
     """For ``sqlite3.connect(..., uri=True)``: a path with ``?`` or ``%`` stays that path."""
     return f"{path.absolute().as_uri()}?mode=ro"
@@ -143,5 +156,6 @@ def _probe(path: Path) -> None:
     try:
         with closing(sqlite3.connect(path)) as connection:
             connection.execute("PRAGMA schema_version")
+            refuse_other_version(connection)
     except sqlite3.Error as error:
         raise sqlite3.OperationalError(f"{path}: {error}") from error

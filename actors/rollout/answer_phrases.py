@@ -26,6 +26,7 @@ __all__ = [
     "POINTED_AT",
     "REFERRED",
     "REFUSAL",
+    "RETRACTED",
     "SWITCHED_FROM",
     "TAKEN_BACK",
     "VERBS",
@@ -172,6 +173,13 @@ TAKEN_BACK = re.compile(
     r"\b(?:initially|originally|previously|earlier|(?:at|my) first|first (?:thought|guess|chose|"
     r"said|picked|considered)|tempted by|changed? from|switch\w* from|instead of|rather than)\b"
     r"(?:(?!\b(?:but|however|then|now|later|final\w*|after|to)\b)[^.!?;\n]){0,50}$",
+    re.IGNORECASE,
+)
+# "A... no wait, B.": a letter that the next words take back for another one.
+RETRACTED = re.compile(
+    r"^[^\w\n]{1,5}(?:no|nope|wait|sorry|correction|scratch that|make that)\b"
+    r"(?:[^\w\n]{1,4}(?:no|wait|sorry|actually|i mean|it'?s|make that|rather))*"
+    r"[^\w\n]{1,4}(?:option )?[\"'(\[]*(?-i:[A-Z])[\"')\]]*\s*(?:[.!,;]|$|\n)",
     re.IGNORECASE,
 )
 SWITCHED_FROM = re.compile(

@@ -30,6 +30,7 @@ from actors.rollout.answer_phrases import (
     LEAD_BEFORE,
     POINTED_AT,
     REFUSAL,
+    RETRACTED,
     SWITCHED_FROM,
     TAKEN_BACK,
 )
@@ -109,7 +110,7 @@ def _judge(surface: Surface, group: Sequence[Mention]) -> _Statement | None:
     bare = bool(alone) and not first.with_text
     if strength < _Strength.STATED:
         leading = near == 0 and LEAD_BEFORE.match(before) and _LEAD_AFTER.match(after)
-        labelled = _LINE_START.search(before) and _LABEL_AFTER.match(after)
+        labelled = _LINE_START.search(before) and (first.with_text or _LABEL_AFTER.match(after))
         if bare:
             strength = _Strength.STATED
         elif not first.from_text and (leading or labelled):
@@ -131,7 +132,7 @@ def _withdrawn(before: str, after: str, announced: re.Match[str] | None) -> bool
     clause = _CLAUSE_END.split(before)[-1]
     if DENIED_BEFORE.search(clause) or TAKEN_BACK.search(before) or DENIED_AFTER.match(after):
         return True
-    if SWITCHED_FROM.search(before):
+    if SWITCHED_FROM.search(before) or RETRACTED.match(after):
         return True
     phrase = before[: announced.start()] if announced else before
     return bool(CONDITIONAL.search(phrase) and (announced or CONFIRMED_AFTER.match(after)))

@@ -222,6 +222,8 @@ async def _conclude(
         p_harm=paired.p_loss if paired else 1.0,
         fast_mixed=plan.fast_row.mixed,
         candidate_mixed=plan.fast_row.mixed if mixed is None else mixed,
+        editor_calls=drafts.editor_calls,
+        parse_failures=drafts.parse_failures,
     )
     await peers.ledger.ask(Record(scope=plan.scope, rows=(row,)))
     shown = msgspec.structs.asdict(row)
@@ -239,4 +241,6 @@ _SHOWN = (
     "prompt_edits",
     "wins",
     "losses",
+    "editor_calls",
+    "parse_failures",
 )

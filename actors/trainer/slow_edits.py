@@ -54,11 +54,16 @@ class Plan(Protocol):
 
 @dataclass(frozen=True)
 class Drafts:
-    """What came of the asks. why: where nothing came, what the editor said."""
+    """What came of the asks. why: where nothing came, what the editor said.
+
+    editor_calls, parse_failures: of all asks together.
+    """
 
     skills: tuple[MomentumWritten, ...]
     prompts: tuple[PromptEdited, ...]
     why: str
+    editor_calls: int
+    parse_failures: int
 
     @property
     def any(self) -> bool:
@@ -194,6 +199,8 @@ def _sorted_out(
         skills=tuple(reply for reply in replies if isinstance(reply, MomentumWritten)),
         prompts=tuple(reply for reply in replies if isinstance(reply, PromptEdited)),
         why="; ".join(reasons) or "no question was compared",
+        editor_calls=sum(reply.editor_calls for reply in replies),
+        parse_failures=sum(reply.parse_failures for reply in replies),
     )
 
 

@@ -189,6 +189,8 @@ async def _optimise(
         degraded=sum(diagnosis.degraded for diagnosis in diagnoses),
         result=result,
         edit_budget=plan.edit_budget,
+        editor_calls=proposal.editor_calls,
+        parse_failures=proposal.parse_failures,
     )
     await peers.ledger.ask(Record(scope=plan.scope, rows=(row,)))
     log.info(
@@ -198,6 +200,9 @@ async def _optimise(
         missing=counted.missing,
         defects=row.defects,
         lapses=row.lapses,
+        degraded=row.degraded,
+        editor_calls=row.editor_calls,
+        unreadable=row.parse_failures,
         result=result,
     )
     return StepDone(skill=skill, row=row)

@@ -13,8 +13,8 @@ from pathlib import Path
 import anyio
 
 from actors.twin.catalog import LoadError, load_catalog
-from actors.twin.editor import Shares
 from actors.twin.server import Knobs, Twin, serve
+from actors.twin.shares import Shares
 from actors.twin.sockets import base_url_of, bind_loopback
 from actors.twin.wire import NOTE
 
@@ -26,7 +26,8 @@ An OpenAI-compatible chat endpoint on loopback. {NOTE}
 It plays the three parties of a training run over a world whose truth is written down:
   twin-agent    looks into a video tree and answers, right as often as the world says
   twin-judge    says why an answer was wrong, and errs at --judge-noise
-  twin-editor   proposes edits to a skill, good and bad ones in the given shares
+  twin-editor   edits skills and prompts, ranks, compacts notes and writes momentum, well and
+                badly in the given shares; in the share --hostile it attacks the documents
 Every reply is a function of --world-seed and the request, and of nothing else."""
 
 _EPILOG = """\
@@ -65,6 +66,7 @@ def parse_arguments(argv: Sequence[str]) -> argparse.Namespace:
         ("--useless", 0.30, "share that changes nothing"),
         ("--harmful", 0.15, "share that misleads"),
         ("--malformed", 0.10, "share that cannot be read or applied"),
+        ("--hostile", 0.0, "share of the editor's replies that are attacks, beside the other four"),
         ("--judge-noise", 0.10, "share of the judge's verdicts that are wrong"),
     )
     for flag, share, what in shares:
@@ -77,7 +79,7 @@ def parse_arguments(argv: Sequence[str]) -> argparse.Namespace:
     )
     options = parser.parse_args(argv)
     parts = [options.helpful, options.useless, options.harmful, options.malformed]
-    if any(not 0 <= share <= 1 for share in [*parts, options.judge_noise]):
+    if any(not 0 <= share <= 1 for share in [*parts, options.hostile, options.judge_noise]):
         parser.error("shares lie in 0..1")
     if abs(sum(parts) - 1) > 1e-9:
         parser.error(f"helpful + useless + harmful + malformed is {sum(parts):g}, must be 1")
@@ -92,6 +94,7 @@ def main(argv: Sequence[str]) -> int:
     knobs = Knobs(
         world_seed=options.world_seed,
         shares=Shares(options.helpful, options.useless, options.harmful, options.malformed),
+        hostile=options.hostile,
         judge_noise=options.judge_noise,
         chunk_delay_s=options.chunk_delay_s,
     )

@@ -1,11 +1,11 @@
 """The simulated agent: looks into the tree like one, answers as the planted truth says.
 
 Pure. Whether a question is answered right is drawn at the first turn, with the planted
-probability under the skill that it was given. The draw is named by a *plan*
+probability under the skill and the prompts that it was given. The draw is named by a *plan*
 (12 hex digits) in the first reply's thought, so that later turns, which arrive as requests of
 their own, act out the same fate. Tool steps are honest: words of the question, and a node id
 that stands in what was shown. An agent that has to choose its strategy reads one first, mostly
-the right one, and what it read is the skill that counts.
+the right one, and what it read is the skill that counts beside the prompts.
 """
 
 from __future__ import annotations
@@ -17,7 +17,14 @@ import msgspec
 
 from actors.twin.catalog import Catalog, Entry
 from actors.twin.chance import digest, fraction, number, pick
-from actors.twin.layout import LABELS, LayoutError, choice_of, question_block, strategy_of
+from actors.twin.layout import (
+    LABELS,
+    LayoutError,
+    choice_of,
+    prompts_of,
+    question_block,
+    strategy_of,
+)
 from actors.twin.wire import Turn
 from protocol.keys import slug
 
@@ -79,7 +86,7 @@ def agent_reply(
         assert choice is not None, "without a choice the strategy is given"
         name = _chosen(choice, entry, plan)
         return _action(f"{opening}The strategy {name} fits.", "read_skill", {"name": name})
-    fate = draw_fate(entry, catalog.accuracy(entry, strategy), plan, world_seed)
+    fate = draw_fate(entry, catalog.accuracy(entry, strategy, prompts_of(system)), plan, world_seed)
     return _next(entry, fate, plan, opening, turns, choosing=choice is not None)
 
 

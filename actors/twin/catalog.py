@@ -11,7 +11,16 @@ from pathlib import Path
 import msgspec
 
 from actors.twin.layout import LABELS, QuestionBlock
-from actors.twin.world import Lesson, Planted, Trap, World, load_world, problems, true_accuracy
+from actors.twin.world import (
+    Lesson,
+    Planted,
+    Subject,
+    Trap,
+    World,
+    load_world,
+    problems,
+    true_accuracy,
+)
 
 __all__ = ["Catalog", "Entry", "LoadError", "NotPlanted", "load_catalog"]
 
@@ -71,21 +80,35 @@ class Catalog:
             raise NotPlanted(f"no question {question_id!r} in the world")
         return entry
 
-    def accuracy(self, entry: Entry, skill_text: str) -> float:
-        """The planted probability of a right answer under a skill."""
-        return true_accuracy(self.world, entry.planted, entry.row.task_type, skill_text)
+    def accuracy(self, entry: Entry, skill_text: str, prompts_text: str = "") -> float:
+        """The planted probability of a right answer under a skill and the prompts beside it."""
+        return true_accuracy(
+            self.world, entry.planted, entry.row.task_type, skill_text, prompts_text
+        )
+
+    def lessons_for(self, subject: Subject) -> list[Lesson]:
+        """The lessons that belong into a document, in the world's order."""
+        return [lesson for lesson in self.world.lessons if lesson.subject == subject]
+
+    def traps_for(self, subject: Subject) -> list[Trap]:
+        """The traps of a document, in the world's order."""
+        return [trap for trap in self.world.traps if trap.subject == subject]
+
+    def fillers_for(self, subject: Subject) -> list[str]:
+        """The lines without effect of a document, in the world's order."""
+        return [filler.text for filler in self.world.fillers if filler.subject == subject]
 
     def lessons_of(self, task_type: str) -> list[Lesson]:
-        """The lessons of a class, in the world's order."""
-        return [lesson for lesson in self.world.lessons if lesson.task_type == task_type]
+        """The lessons of a class's skill."""
+        return self.lessons_for(Subject.skill(task_type))
 
     def traps_of(self, task_type: str) -> list[Trap]:
-        """The traps of a class, in the world's order."""
-        return [trap for trap in self.world.traps if trap.task_type == task_type]
+        """The traps of a class's skill."""
+        return self.traps_for(Subject.skill(task_type))
 
     def fillers_of(self, task_type: str) -> list[str]:
-        """The lines without effect of a class, in the world's order."""
-        return [f.text for f in self.world.fillers if f.task_type == task_type]
+        """The lines without effect of a class's skill."""
+        return self.fillers_for(Subject.skill(task_type))
 
 
 def load_catalog(world: Path, questions: Path) -> Catalog:

@@ -6,17 +6,26 @@ can be tried again, and a refused text never is.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Literal
 
 import msgspec
 
 from actors.twin.catalog import Catalog
 from actors.twin.chance import shuffled
-from actors.twin.layout import CaseLine
-from actors.twin.world import Lesson, fold, holds
+from actors.twin.world import Lesson, Subject, fold, holds
 
-__all__ = ["Idea", "Kind", "Past", "fresh_lines", "harmful", "helpful", "trap_lines", "useless"]
+__all__ = [
+    "Idea",
+    "Kind",
+    "Past",
+    "bare",
+    "harmful",
+    "helpful",
+    "propose",
+    "trap_lines",
+    "useless",
+]
 
 Kind = Literal["helpful", "useless", "harmful"]
 _STOCK = (
@@ -34,100 +43,130 @@ class Idea(msgspec.Struct, frozen=True):
 
 
 class Past(msgspec.Struct, frozen=True):
-    """What must not be said (again): the skill, refused edits, this reply's own; folded."""
+    """What must not be said (again): the document, refused edits, this reply's own; folded."""
 
-    skill: str
+    said: str
     rejected: str
     now: frozenset[str] = frozenset()
 
     def also(self, line: str) -> Past:
         """With one more line of this reply."""
-        return msgspec.structs.replace(self, now=self.now | {_bare(line)})
+        return msgspec.structs.replace(self, now=self.now | {bare(line)})
 
     def allows(self, line: str) -> bool:
         """Whether a line is new."""
-        bare = _bare(line)
-        return bare not in self.now and bare not in self.skill and bare not in self.rejected
+        rule = bare(line)
+        return rule not in self.now and rule not in self.said and rule not in self.rejected
 
     def allows_removal(self, line: str) -> bool:
         """Whether taking this line out was not refused before."""
-        return _bare(line) not in self.rejected
+        return bare(line) not in self.rejected
+
+
+def propose(
+    kind: Kind,
+    catalog: Catalog,
+    subject: Subject,
+    cases: Sequence[str],
+    past: Past,
+    *key: object,
+) -> tuple[Kind, Idea] | None:
+    """An idea of this kind, or a filler if the kind has nothing new; None if all is said.
+
+    cases: question ids. The kind beside the idea is what it came to.
+    """
+    think = {"helpful": helpful, "useless": useless, "harmful": harmful}[kind]
+    idea: Idea | None = think(catalog, subject, cases, past, *key)
+    if idea is None:
+        kind, idea = "useless", useless(catalog, subject, cases, past, *key)
+    return None if idea is None else (kind, idea)
 
 
 def helpful(
-    catalog: Catalog, task_type: str, cases: Sequence[CaseLine], past: Past, *key: object
+    catalog: Catalog, subject: Subject, cases: Sequence[str], past: Past, *key: object
 ) -> Idea | None:
-    """A lesson that the skill lacks, first of all one that the cases need; None: none is left."""
-    needs = {case.question_id: catalog.by_id(case.question_id).planted.needs for case in cases}
+    """A lesson that the document lacks, one that the cases need first; None: none is left."""
+    needs = {name: catalog.by_id(name).planted.needs for name in cases}
     missing = [
         lesson
-        for lesson in catalog.lessons_of(task_type)
-        if not holds(past.skill, lesson.key)
+        for lesson in catalog.lessons_for(subject)
+        if not holds(past.said, lesson.key)
         and not any(holds(line, lesson.key) for line in past.now)
     ]
     wanted = [x for x in missing if any(x.lesson_id in names for names in needs.values())]
     others = [lesson for lesson in missing if lesson not in wanted]
     for lesson in [*shuffled(wanted, "wanted", *key), *shuffled(others, "others", *key)]:
-        for line in fresh_lines([lesson.text], past):
+        line = _fresh(lesson.text, lesson.key, past)
+        if line is not None:
             return Idea(line, _support(lesson, cases, needs))
     return None
 
 
 def useless(
-    catalog: Catalog, task_type: str, cases: Sequence[CaseLine], past: Past, *key: object
+    catalog: Catalog, subject: Subject, cases: Sequence[str], past: Past, *key: object
 ) -> Idea | None:
     """A line without effect; None: every wording of every one was used."""
-    own = shuffled(catalog.fillers_of(task_type), "filler", *key)
-    unsaid = [text for text in [*own, *_STOCK] if _bare(text) not in past.skill]
-    for line in fresh_lines(unsaid, past):
-        return Idea(line, _first(cases))
+    own = shuffled(catalog.fillers_for(subject), "filler", *key)
+    unsaid = [text for text in [*own, *_STOCK] if bare(text) not in past.said]
+    new = [text for text in unsaid if past.allows(text)]
+    # What was refused comes again in other words only where nothing else is left.
+    for text in [*new, *unsaid]:
+        line = _fresh(text, "", past)
+        if line is not None:
+            return Idea(line, _first(cases))
     return None
 
 
 def harmful(
-    catalog: Catalog, task_type: str, cases: Sequence[CaseLine], past: Past, *key: object
+    catalog: Catalog, subject: Subject, cases: Sequence[str], past: Past, *key: object
 ) -> Idea | None:
-    """A trap that the skill does not hold; None: none is left."""
+    """A trap that the document does not hold; None: none is left."""
     absent = [
-        trap.text
-        for trap in catalog.traps_of(task_type)
-        if not holds(past.skill, trap.key) and not any(holds(x, trap.key) for x in past.now)
+        trap
+        for trap in catalog.traps_for(subject)
+        if not holds(past.said, trap.key) and not any(holds(x, trap.key) for x in past.now)
     ]
-    for line in fresh_lines(shuffled(absent, "trap", *key), past):
-        return Idea(line, _first(cases))
+    for trap in shuffled(absent, "trap", *key):
+        line = _fresh(trap.text, trap.key, past)
+        if line is not None:
+            return Idea(line, _first(cases))
     return None
 
 
-def trap_lines(catalog: Catalog, task_type: str, lines: Iterable[str]) -> list[str]:
-    """Those of a skill's lines that hold a trap of its class."""
-    traps = catalog.traps_of(task_type)
+def trap_lines(catalog: Catalog, subject: Subject, lines: Iterable[str]) -> list[str]:
+    """Those of a document's lines that hold a trap of its own."""
+    traps = catalog.traps_for(subject)
     return [line for line in lines if any(holds(line, trap.key) for trap in traps)]
 
 
-def fresh_lines(texts: Sequence[str], past: Past) -> Iterator[str]:
-    """For each text in turn, the first of its wordings that is allowed, if any is."""
-    for text in texts:
-        new = next((line for line in _wordings(text) if past.allows(line)), None)
-        if new is not None:
-            yield new
+def _fresh(text: str, key: str, past: Past) -> str | None:
+    """The first wording that is allowed."""
+    return next((line for line in _wordings(text, key) if past.allows(line)), None)
 
 
-def _wordings(text: str) -> tuple[str, str, str]:
-    """A bullet as it is, and in two other words; all hold the same key."""
-    bare = text.removeprefix("- ")
-    return text, f"- Keep in mind: {bare}", f"- Make it a habit. {bare}"
+def _wordings(text: str, key: str) -> tuple[str, str, str]:
+    """A bullet as it is, and in two other words that all hold the key.
+
+    So different that nobody takes one for another; a line without effect has no key to keep, and
+    only an opener is put before it.
+    """
+    if key:
+        return text, f"- Worth a line of its own: {key}.", f"- Seen in several cases now: {key}."
+    rule = text.removeprefix("- ")
+    return text, f"- Keep in mind: {rule}", f"- Make it a habit. {rule}"
 
 
-def _bare(line: str) -> str:
+def bare(line: str) -> str:
+    """A rule folded, without its dash."""
     return fold(line.removeprefix("- "))
 
 
 def _support(
-    lesson: Lesson, cases: Sequence[CaseLine], needs: dict[str, tuple[str, ...]]
+    lesson: Lesson, cases: Sequence[str], needs: dict[str, tuple[str, ...]]
 ) -> tuple[str, ...]:
-    asking = [c.question_id for c in cases if lesson.lesson_id in needs[c.question_id]]
+    asking = [name for name in cases if lesson.lesson_id in needs[name]]
     return tuple(asking) or _first(cases)
 
 
-def _first(cases: Sequence[CaseLine]) -> tuple[str, ...]:
-    return tuple(case.question_id for case in cases[:2])
+def _first(cases: Sequence[str]) -> tuple[str, ...]:
+    return tuple(cases[:2])

@@ -18,7 +18,7 @@ from actors.twin.document import bullets
 from actors.twin.ideas import trap_lines
 from actors.twin.layout import JudgeBrief, LayoutError, body_of, judge_brief
 from actors.twin.wire import Turn
-from actors.twin.world import holds
+from actors.twin.world import SKILL, Subject, holds
 
 __all__ = ["Graded", "Verdict", "judge_reply"]
 
@@ -113,12 +113,15 @@ def _verdict(
 def _truth(catalog: Catalog, entry: Entry, brief: JudgeBrief, key: tuple[object, ...]) -> _Opinion:
     """What the world knows about this failure."""
     skill = body_of(brief.skill)
-    lessons = [catalog.lessons[name] for name in entry.planted.needs]
+    subject = Subject.skill(entry.row.task_type)
+    # The judge is shown no prompt: what is missing there, it cannot know.
+    needed = [catalog.lessons[name] for name in entry.planted.needs]
+    lessons = [lesson for lesson in needed if lesson.document == SKILL]
     for lesson in lessons:
         if not holds(skill, lesson.key):
             return _gap(lesson.topic)
     if any(holds(skill, trap.key) for trap in catalog.traps_of(entry.row.task_type)):
-        rule = next(iter(trap_lines(catalog, entry.row.task_type, bullets(brief.skill))), _NO_RULE)
+        rule = next(iter(trap_lines(catalog, subject, bullets(brief.skill))), _NO_RULE)
         return _Opinion(
             rule=rule,
             followed="none" if rule == _NO_RULE else "yes",
@@ -139,7 +142,7 @@ def _others(
 ) -> list[_Opinion]:
     """Plausible verdicts of another cause."""
     task_type, rules = brief.block.task_type, bullets(brief.skill)
-    traps = trap_lines(catalog, task_type, rules)
+    traps = trap_lines(catalog, Subject.skill(task_type), rules)
     topics = [lesson.topic for lesson in catalog.lessons_of(task_type)]
     said = [
         *(_gap(topic) for topic in topics or ["this kind of question"]),

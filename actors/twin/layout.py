@@ -1,7 +1,7 @@
-"""Reading what agent, judge and editor are sent: the layouts of the prompts, as types.
+"""Reading what agent and judge are sent: the layouts of the prompts, as types.
 
-Pure, and strict: a request without one of its blocks is refused with the block's name. The
-simulator never guesses what a prompt may have meant.
+What the editor is sent is read in ``briefs``. Pure, and strict: a request without one of its
+blocks is refused with the block's name. The simulator never guesses what a prompt may have meant.
 """
 
 from __future__ import annotations
@@ -13,15 +13,15 @@ import msgspec
 
 __all__ = [
     "LABELS",
-    "CaseLine",
-    "EditorBrief",
     "JudgeBrief",
     "LayoutError",
     "QuestionBlock",
     "body_of",
     "choice_of",
-    "editor_brief",
+    "fenced",
     "judge_brief",
+    "lacks",
+    "prompts_of",
     "question_block",
     "strategy_of",
     "task_type_of",
@@ -33,11 +33,7 @@ _CHOICE = re.compile(r"^# Strategies[ \t]*\n", re.MULTILINE)
 _OFFERED = re.compile(r"^- ([^:\n]+): ", re.MULTILINE)
 _FRONT = re.compile(r"\A---\n(.*?\n)---[ \t]*(?:\n|\Z)", re.DOTALL)
 _TASK_TYPE = re.compile(r"^task_type:[ \t]*(.+?)[ \t]*$", re.MULTILINE)
-_CASE = re.compile(r"^Case (\S.*?) \[(\w+)\][ \t]*$", re.MULTILINE)
-_BUDGET = re.compile(r"^Edit budget: (\d+)[ \t]*$", re.MULTILINE)
 _NUMBERS = re.compile(r"[0-9]{1,9}(?:, [0-9]{1,9})*")
-# What may follow a list of rejected edits in the editor's message.
-_NEXT_BLOCK = re.compile(r"^(?:Skill|Cases|Edit budget):", re.MULTILINE)
 
 
 class LayoutError(ValueError):
@@ -70,23 +66,6 @@ class JudgeBrief(msgspec.Struct, frozen=True):
     graded: tuple[int, ...]
 
 
-class CaseLine(msgspec.Struct, frozen=True):
-    """The head of a case. defect: false for a lapse."""
-
-    question_id: str
-    defect: bool
-
-
-class EditorBrief(msgspec.Struct, frozen=True):
-    """What the editor is asked. skill: the whole file. rejected: the block as it stands."""
-
-    skill: str
-    task_type: str
-    budget: int
-    cases: tuple[CaseLine, ...]
-    rejected: str
-
-
 def question_block(text: str, *, labelled: bool = True) -> QuestionBlock:
     """Read the lines ``Video:`` to the options.
 
@@ -99,10 +78,10 @@ def question_block(text: str, *, labelled: bool = True) -> QuestionBlock:
         raise LayoutError("'Task type:' stands where the agent is to choose its strategy")
     _, mark, rest = text.partition("\nQuestion:\n")
     if not mark:
-        _lacks("Question:")
+        lacks("Question:")
     question, mark, tail = rest.partition("\n\nOptions:\n")
     if not mark:
-        _lacks("Options:")
+        lacks("Options:")
     options: list[str] = []
     for line in tail.split("\n"):
         if len(options) < len(LABELS) and line.startswith(f"{LABELS[len(options)]}. "):
@@ -128,34 +107,9 @@ def judge_brief(text: str) -> JudgeBrief:
         block=block,
         correct=correct,
         given=None if given == "none" else given,
-        skill=_between(text, "SKILL"),
-        trajectory=_between(text, "TRAJECTORY"),
+        skill=fenced(text, "SKILL"),
+        trajectory=fenced(text, "TRAJECTORY"),
         graded=_numbers(text[text.rfind("\nTRAJECTORY>>>") :], "Calls to grade"),
-    )
-
-
-def editor_brief(text: str) -> EditorBrief:
-    """Read the editor's blocks. Raises LayoutError naming what is missing."""
-    skill = _between(text, "SKILL")
-    # The skill is a text of unknown content: the other blocks are looked for around it.
-    around = text.replace(f"<<<SKILL\n{skill}\nSKILL>>>", "", 1)
-    budget = _BUDGET.search(around)
-    if budget is None:
-        _lacks("Edit budget:")
-    if "\nCases:" not in around:
-        _lacks("Cases:")
-    _, mark, rest = around.partition("\nRejected before:")
-    if not mark:
-        _lacks("Rejected before:")
-    end = _NEXT_BLOCK.search(rest)
-    return EditorBrief(
-        skill=skill,
-        task_type=task_type_of(skill),
-        budget=int(budget.group(1)),
-        cases=tuple(
-            CaseLine(found.group(1), found.group(2) == "defect") for found in _CASE.finditer(around)
-        ),
-        rejected=_unquoted(rest if end is None else rest[: end.start()]),
     )
 
 
@@ -163,8 +117,14 @@ def strategy_of(system: str) -> str:
     """The skill's body in the agent's system message. Raises LayoutError without it."""
     found = _STRATEGY.search(system)
     if found is None:
-        _lacks("# Strategy for this task type")
+        lacks("# Strategy for this task type")
     return system[found.end() :].lstrip("\n")
+
+
+def prompts_of(system: str) -> str:
+    """What stands before strategy or choice in the system message: system and tool prompts."""
+    found = _STRATEGY.search(system) or _CHOICE.search(system)
+    return system if found is None else system[: found.start()]
 
 
 def choice_of(system: str) -> tuple[str, ...] | None:
@@ -199,7 +159,7 @@ def task_type_of(skill_text: str) -> str:
 def _field(text: str, name: str) -> str:
     found = re.search(rf"^{re.escape(name)}: (.*?)[ \t]*$", text, re.MULTILINE)
     if found is None:
-        _lacks(f"{name}:")
+        lacks(f"{name}:")
     return found.group(1)
 
 
@@ -213,20 +173,17 @@ def _numbers(text: str, name: str) -> tuple[int, ...]:
     return tuple(int(number) for number in said.split(", "))
 
 
-def _between(text: str, name: str) -> str:
+def fenced(text: str, name: str) -> str:
+    """What stands between ``<<<NAME`` and ``NAME>>>``. Raises LayoutError without it."""
     start, end = f"<<<{name}\n", f"\n{name}>>>"
     begin = text.find(start)
     # From the right: a trajectory or a skill may itself hold the closing line.
     finish = text.rfind(end)
     if begin < 0 or finish < begin:
-        _lacks(f"<<<{name}")
+        lacks(f"<<<{name}")
     return text[begin + len(start) : max(finish, begin + len(start))]
 
 
-def _unquoted(text: str) -> str:
-    """Without the escapes of texts that are shown as JSON strings."""
-    return text.replace("\\n", "\n").replace('\\"', '"')
-
-
-def _lacks(block: str) -> NoReturn:
+def lacks(block: str) -> NoReturn:
+    """Refuse a request without one of its blocks. Raises LayoutError naming it."""
     raise LayoutError(f"the request lacks the block {block!r}")

@@ -19,7 +19,7 @@ import msgspec
 from anyio.abc import Process
 
 from actors.twin.sockets import base_url_of, bind_loopback
-from actors.twin.wire import Health
+from actors.twin.written import Health
 from protocol.settings import TwinSettings
 
 __all__ = ["TwinDied", "TwinProcess", "base_url_of", "bind_loopback", "start_twin"]
@@ -141,6 +141,7 @@ async def start_twin(
         f"--useless={settings.useless!r}",
         f"--harmful={settings.harmful!r}",
         f"--malformed={settings.malformed!r}",
+        f"--hostile={settings.hostile!r}",
         f"--judge-noise={settings.judge_noise!r}",
         f"--chunk-delay-s={settings.chunk_delay_s!r}",
     ]

@@ -25,24 +25,22 @@ from starlette.types import Receive, Scope, Send
 
 from actors.twin.agent import agent_reply
 from actors.twin.catalog import Catalog, NotPlanted
-from actors.twin.editor import Shares, editor_reply
+from actors.twin.editor import editor_reply
 from actors.twin.judge import judge_reply
 from actors.twin.layout import LayoutError
+from actors.twin.shares import Shares
 from actors.twin.wire import (
     FINGERPRINT,
     MODELS,
     NOTE,
     BadRequest,
     Completion,
-    Health,
     Incoming,
+    Reply,
     completion_of,
-    error_json,
-    events,
-    models_json,
     parse_request,
-    whole_json,
 )
+from actors.twin.written import Health, error_json, events, models_json, whole_json
 
 __all__ = ["Knobs", "Twin", "build_app", "serve"]
 
@@ -57,10 +55,11 @@ _STREAM_HEADERS = [
 
 
 class Knobs(msgspec.Struct, frozen=True, kw_only=True):
-    """How the simulator behaves. judge_noise: a share. chunk_delay_s: seconds."""
+    """How the simulator behaves. hostile, judge_noise: shares. chunk_delay_s: seconds."""
 
     world_seed: int
     shares: Shares
+    hostile: float
     judge_noise: float
     chunk_delay_s: float
 
@@ -73,14 +72,17 @@ class Twin:
         self.knobs = knobs
         self.served = 0
 
-    def reply(self, request: Incoming) -> str:
+    def reply(self, request: Incoming) -> Reply:
         """What the asked model says. Raises LayoutError or NotPlanted."""
         knobs, turns, seed = self.knobs, request.turns, request.seed
         if request.model == "twin-agent":
-            return agent_reply(self.catalog, knobs.world_seed, turns, seed)
+            return Reply(agent_reply(self.catalog, knobs.world_seed, turns, seed))
         if request.model == "twin-judge":
-            return judge_reply(self.catalog, knobs.world_seed, knobs.judge_noise, turns, seed)
-        return editor_reply(self.catalog, knobs.world_seed, knobs.shares, turns, seed)
+            said = judge_reply(self.catalog, knobs.world_seed, knobs.judge_noise, turns, seed)
+            return Reply(said)
+        return editor_reply(
+            self.catalog, knobs.world_seed, knobs.shares, turns, seed, hostile=knobs.hostile
+        )
 
     def health(self) -> Health:
         """The state that ``/health`` tells."""
@@ -127,14 +129,14 @@ def build_app(twin: Twin) -> Starlette:
     async def chat(request: Request) -> Response | EventStream:
         try:
             incoming = parse_request(await request.body())
-            text = twin.reply(incoming)
+            reply = twin.reply(incoming)
         except BadRequest as error:
             return _refusal(400, str(error), error.code)
         except (LayoutError, NotPlanted) as error:
             code = "missing_block" if isinstance(error, LayoutError) else "not_in_world"
             return _refusal(400, f"{error} ({NOTE})", code)
         twin.served += 1
-        completion = completion_of(incoming, text)
+        completion = completion_of(incoming, reply)
         if not incoming.stream:
             return _json(200, whole_json(completion))
         return EventStream(

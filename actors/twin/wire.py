@@ -1,42 +1,37 @@
-"""The OpenAI chat-completions protocol, as far as it is spoken here: typed in, bytes out.
+"""The OpenAI chat-completions protocol, as far as it is read here: bytes in, typed out.
 
-Pure: a request's bytes decide every byte of the reply. ``created`` is 0 and the id is a hash
-of the request, so that equal requests get equal replies.
+Pure: a request's bytes decide every byte of the reply, which ``written`` writes down. The id is
+a hash of the request, so that equal requests get equal replies.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
 from typing import Annotated, Literal
 
 import msgspec
 from msgspec import Meta
 
 __all__ = [
-    "DONE",
     "FINGERPRINT",
     "MODELS",
     "NOTE",
     "BadRequest",
     "Completion",
-    "Health",
     "Incoming",
+    "Reply",
+    "Tokens",
     "Turn",
+    "WireCall",
+    "WireFunction",
     "completion_of",
-    "error_json",
-    "events",
-    "models_json",
     "parse_request",
-    "whole_json",
 ]
 
 MODELS = ("twin-agent", "twin-judge", "twin-editor")
 FINGERPRINT = "simulator"
 NOTE = "This is a simulator with a planted world, not a language model."
-DONE = b"data: [DONE]\n\n"
 _CHARS_PER_TOKEN = 4
-_MIN_CHUNK, _MAX_CHUNKS = 24, 4
 
 Limit = Annotated[int, Meta(gt=0)]
 
@@ -132,6 +127,17 @@ class Incoming(msgspec.Struct, frozen=True):
     tools: tuple[str, ...] = ()
 
 
+class Reply(msgspec.Struct, frozen=True):
+    """What a simulated model says.
+
+    finish: None: the request's limit decides; else it is said so whatever the limit, and the text
+    goes out as it is.
+    """
+
+    text: str
+    finish: Literal["stop", "length"] | None = None
+
+
 class Tokens(msgspec.Struct, frozen=True):
     """Token counts, estimated from characters."""
 
@@ -154,117 +160,7 @@ class Completion(msgspec.Struct, frozen=True):
     call: WireCall | None = None
 
 
-class CallDelta(msgspec.Struct, frozen=True):
-    """A tool call in a chunk, whole."""
-
-    index: int
-    id: str
-    function: WireFunction
-    type: str = "function"
-
-
-class Delta(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What a chunk adds."""
-
-    role: str | None = None
-    content: str | None = None
-    tool_calls: list[CallDelta] | None = None
-
-
-class ChunkChoice(msgspec.Struct, frozen=True):
-    """The one choice of a chunk."""
-
-    index: int
-    delta: Delta
-    finish_reason: str | None
-
-
-class Chunk(msgspec.Struct, frozen=True):
-    """One event of a stream."""
-
-    id: str
-    model: str
-    choices: list[ChunkChoice]
-    usage: Tokens | None
-    object: str = "chat.completion.chunk"
-    created: int = 0
-    system_fingerprint: str = FINGERPRINT
-
-
-class Said(msgspec.Struct, frozen=True, omit_defaults=True):
-    """The reply's message."""
-
-    role: str
-    content: str
-    tool_calls: list[WireCall] | None = None
-
-
-class WholeChoice(msgspec.Struct, frozen=True):
-    """The one choice of a reply that is not streamed."""
-
-    index: int
-    message: Said
-    finish_reason: str
-
-
-class Whole(msgspec.Struct, frozen=True):
-    """A reply that is not streamed."""
-
-    id: str
-    model: str
-    choices: list[WholeChoice]
-    usage: Tokens
-    object: str = "chat.completion"
-    created: int = 0
-    system_fingerprint: str = FINGERPRINT
-
-
-class Problem(msgspec.Struct, frozen=True):
-    """The inside of an error object."""
-
-    message: str
-    type: str
-    code: str
-    param: str | None = None
-
-
-class ErrorBody(msgspec.Struct, frozen=True):
-    """An error object."""
-
-    error: Problem
-
-
-class ModelCard(msgspec.Struct, frozen=True):
-    """A line of ``/v1/models``."""
-
-    id: str
-    object: str = "model"
-    created: int = 0
-    owned_by: str = FINGERPRINT
-
-
-class ModelList(msgspec.Struct, frozen=True):
-    """``/v1/models``."""
-
-    data: list[ModelCard]
-    object: str = "list"
-
-
-class Health(msgspec.Struct, frozen=True, kw_only=True):
-    """``/health``. served: chat completions since the process began."""
-
-    status: str
-    simulator: bool
-    note: str
-    world: str
-    world_seed: int
-    models: tuple[str, ...]
-    pid: int
-    served: int
-
-
 _decoder = msgspec.json.Decoder(WireRequest)
-_encoder = msgspec.json.Encoder()
 
 
 def parse_request(body: bytes) -> Incoming:
@@ -291,12 +187,13 @@ def parse_request(body: bytes) -> Incoming:
     )
 
 
-def completion_of(request: Incoming, text: str) -> Completion:
+def completion_of(request: Incoming, reply: Reply) -> Completion:
     """A reply with its token counts, cut to what the request allows.
 
     Where the request offers tools, an action in the text becomes a call of its tool, and the
     thought stays behind as the text.
     """
+    text = reply.text
     prompt = _tokens(sum(len(turn.text) for turn in request.turns))
     action = _action_in(text) if request.tools else None
     if action is not None and action.action.tool in request.tools:
@@ -313,8 +210,12 @@ def completion_of(request: Incoming, text: str) -> Completion:
                 id=f"call_{request.request_id[-8:]}", function=WireFunction(name, arguments)
             ),
         )
-    finish: Literal["stop", "length"] = "stop"
-    if request.max_tokens is not None and len(text) > request.max_tokens * _CHARS_PER_TOKEN:
+    finish = reply.finish or "stop"
+    if (
+        reply.finish is None
+        and request.max_tokens is not None
+        and len(text) > request.max_tokens * _CHARS_PER_TOKEN
+    ):
         text, finish = text[: request.max_tokens * _CHARS_PER_TOKEN], "length"
     said = _tokens(len(text))
     return Completion(
@@ -324,41 +225,6 @@ def completion_of(request: Incoming, text: str) -> Completion:
         finish=finish,
         usage=Tokens(prompt, said, prompt + said),
     )
-
-
-def events(completion: Completion, include_usage: bool) -> Iterator[bytes]:
-    """The stream: role, content in a few pieces, finish, usage if wanted, end marker."""
-    yield _event(completion, Delta(role="assistant", content=""), None)
-    text = completion.text
-    size = max(_MIN_CHUNK, -(-len(text) // _MAX_CHUNKS))
-    for start in range(0, len(text), size):
-        yield _event(completion, Delta(content=text[start : start + size]), None)
-    if completion.call is not None:
-        call = CallDelta(0, completion.call.id, completion.call.function)
-        yield _event(completion, Delta(tool_calls=[call]), None)
-    yield _event(completion, Delta(), completion.finish)
-    if include_usage:
-        yield _data(Chunk(completion.request_id, completion.model, [], completion.usage))
-    yield DONE
-
-
-def whole_json(completion: Completion) -> bytes:
-    """The reply as one JSON object."""
-    calls = None if completion.call is None else [completion.call]
-    choice = WholeChoice(0, Said("assistant", completion.text, calls), completion.finish)
-    return _encoder.encode(
-        Whole(completion.request_id, completion.model, [choice], completion.usage)
-    )
-
-
-def error_json(message: str, code: str) -> bytes:
-    """An error object."""
-    return _encoder.encode(ErrorBody(Problem(message, "invalid_request_error", code)))
-
-
-def models_json() -> bytes:
-    """The three simulated models."""
-    return _encoder.encode(ModelList([ModelCard(name) for name in MODELS]))
 
 
 class _Action(msgspec.Struct, frozen=True):
@@ -396,12 +262,3 @@ def _text_of(message: WireMessage) -> str:
 
 def _tokens(chars: int) -> int:
     return -(-chars // _CHARS_PER_TOKEN)
-
-
-def _event(completion: Completion, delta: Delta, finish: str | None) -> bytes:
-    choice = ChunkChoice(0, delta, finish)
-    return _data(Chunk(completion.request_id, completion.model, [choice], None))
-
-
-def _data(chunk: Chunk) -> bytes:
-    return b"data: " + _encoder.encode(chunk) + b"\n\n"

@@ -1,9 +1,11 @@
 """The planted world: what the simulator knows and nobody else does.
 
 A question is answered right with probability ``sigmoid(base + gains - harms)``: the
-gain of every lesson it needs whose key stands in the skill text, the harm of every
-trap of its class whose key does. All of it is a pure function, so that the truth of
-an edit can be computed and set beside the gate's verdict.
+gain of every lesson it needs whose key the agent is told, the harm of every trap of
+its class that it is told. Told is told, in whichever of its documents: skill (body,
+appendix, momentum), system prompt, tool prompts. Which document a lesson is *for*
+matters to the editor alone. All of it is a pure function, so that the truth of an
+edit can be computed and set beside the gate's verdict.
 """
 
 from __future__ import annotations
@@ -16,9 +18,11 @@ from functools import lru_cache
 import msgspec
 
 __all__ = [
+    "SKILL",
     "Filler",
     "Lesson",
     "Planted",
+    "Subject",
     "Trap",
     "World",
     "fold",
@@ -28,12 +32,33 @@ __all__ = [
     "true_accuracy",
 ]
 
+SKILL = "skill"
+"""Document of the lines that belong into a class's skill; others: ``system``, a tool's name."""
+
 _SPACES = re.compile(r"\s+")
 
 
-class Lesson(msgspec.Struct, frozen=True, kw_only=True):
-    """Something a good skill of its class says.
+class Subject(msgspec.Struct, frozen=True):
+    """What a line is for: a document, and the class if it is a skill (else empty)."""
 
+    document: str
+    task_type: str
+
+    @classmethod
+    def skill(cls, task_type: str) -> Subject:
+        """The skill of a class."""
+        return cls(SKILL, task_type)
+
+    @classmethod
+    def prompt(cls, document: str) -> Subject:
+        """The system prompt or a tool prompt: one for all classes."""
+        return cls(document, "")
+
+
+class Lesson(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Something a good document says.
+
+    task_type: the class; empty for a lesson of a prompt. document: see ``SKILL``.
     key: the words whose presence (case and spacing aside) means that it is known.
     text: one Markdown line that teaches it and holds the key.
     topic: a few words that a judge would use to name what was missing.
@@ -46,23 +71,44 @@ class Lesson(msgspec.Struct, frozen=True, kw_only=True):
     text: str
     topic: str
     gain: float
+    document: str = SKILL
+
+    @property
+    def subject(self) -> Subject:
+        """What it is for."""
+        return Subject(self.document, self.task_type)
 
 
-class Trap(msgspec.Struct, frozen=True, kw_only=True):
-    """A harmful line for a class. harm: in logits, positive, for all its questions."""
+class Trap(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A harmful line. task_type, document: as of ``Lesson``.
+
+    harm: in logits, positive, for all questions of the class; of every class for a prompt's trap.
+    """
 
     trap_id: str
     task_type: str
     key: str
     text: str
     harm: float
+    document: str = SKILL
+
+    @property
+    def subject(self) -> Subject:
+        """What it is for."""
+        return Subject(self.document, self.task_type)
 
 
-class Filler(msgspec.Struct, frozen=True, kw_only=True):
-    """A line without any effect, plausible to read."""
+class Filler(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A line without any effect, plausible to read. task_type, document: as of ``Lesson``."""
 
     task_type: str
     text: str
+    document: str = SKILL
+
+    @property
+    def subject(self) -> Subject:
+        """What it is for."""
+        return Subject(self.document, self.task_type)
 
 
 class Planted(msgspec.Struct, frozen=True, kw_only=True):
@@ -104,18 +150,26 @@ def holds(text: str, key: str) -> bool:
     return _folded_key(key) in _folded_text(text)
 
 
-def true_accuracy(world: World, planted: Planted, task_type: str, skill_text: str) -> float:
-    """The probability in (0, 1) that the question is answered right under a skill."""
+def true_accuracy(
+    world: World, planted: Planted, task_type: str, skill_text: str, prompts_text: str = ""
+) -> float:
+    """The probability in (0, 1) that the question is answered right under a package.
+
+    skill_text: the body of the skill, its regions included. prompts_text: system prompt and
+    tool prompts; empty where they say nothing of the world, as the demo's first ones.
+    """
+
+    def told(key: str) -> bool:
+        return holds(skill_text, key) or holds(prompts_text, key)
+
     logit = planted.base
     logit += sum(
         lesson.gain
         for lesson in world.lessons
-        if lesson.lesson_id in planted.needs and holds(skill_text, lesson.key)
+        if lesson.lesson_id in planted.needs and told(lesson.key)
     )
     logit -= sum(
-        trap.harm
-        for trap in world.traps
-        if trap.task_type == task_type and holds(skill_text, trap.key)
+        trap.harm for trap in world.traps if trap.task_type in ("", task_type) and told(trap.key)
     )
     return 1.0 / (1.0 + math.exp(-logit))
 
@@ -146,6 +200,11 @@ def problems(world: World) -> list[str]:
     said = [(name, text) for name, _, text in lines]
     said += [(f"filler {filler.text!r}", filler.text) for filler in world.fillers]
     found += [
+        f"{name}: a skill's line has a task_type, a prompt's has none, not {subject}"
+        for name, subject in _subjects(world)
+        if (subject.document == SKILL) != bool(subject.task_type)
+    ]
+    found += [
         f"{name}: the line must be one Markdown bullet, not {text!r}"
         for name, text in said
         if not text.startswith("- ") or len(text.splitlines()) != 1
@@ -155,6 +214,12 @@ def problems(world: World) -> list[str]:
         if not fold(key) or holders != [owner]:
             found.append(f"{owner}: key {key!r} must stand in its own line alone, not in {holders}")
     return found
+
+
+def _subjects(world: World) -> list[tuple[str, Subject]]:
+    found = [(lesson.lesson_id, lesson.subject) for lesson in world.lessons]
+    found += [(trap.trap_id, trap.subject) for trap in world.traps]
+    return found + [(f"filler {filler.text!r}", filler.subject) for filler in world.fillers]
 
 
 def _repeated(what: str, names: list[str]) -> list[str]:

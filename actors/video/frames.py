@@ -21,6 +21,7 @@ from PIL import Image, ImageOps
 from actors.video.tree import Node, Tree
 
 __all__ = [
+    "SUFFIXES",
     "FrameError",
     "FrameFile",
     "PictureCache",
@@ -30,7 +31,7 @@ __all__ = [
 ]
 
 MOST_FRAMES = 4
-_SUFFIXES = (".jpg", ".jpeg", ".png", ".webp")
+SUFFIXES = (".jpg", ".jpeg", ".png", ".webp")
 _FORMATS = ("JPEG", "PNG", "WEBP")
 _NAME = re.compile(r"[\w-][\w.-]{0,199}")  # as video ids: no name leaves the folder
 _MOST_PIXELS = 64_000_000  # twice an 8k frame; more is no key frame but an attack on the memory
@@ -101,7 +102,7 @@ def _file_of(folder: Path, tree: Tree, node: Node) -> FrameFile:
     name = node.node_id.removeprefix(f"{tree.video_id}_")
     if not _NAME.fullmatch(name):
         raise FrameError(f"node {node.node_id!a} names no file of frames")
-    for suffix in _SUFFIXES:
+    for suffix in SUFFIXES:
         path = folder / f"{name}{suffix}"
         try:
             status = path.stat()
@@ -110,7 +111,7 @@ def _file_of(folder: Path, tree: Tree, node: Node) -> FrameFile:
         except OSError as error:
             raise FrameError(f"{path}: cannot be read: {error}") from error
         return FrameFile(str(path), status.st_mtime_ns, status.st_size)
-    raise FrameError(f"{folder / name}.jpg: no such file (nor {', '.join(_SUFFIXES[1:])})")
+    raise FrameError(f"{folder / name}.jpg: no such file (nor {', '.join(SUFFIXES[1:])})")
 
 
 def encode_frame(file: FrameFile, longest_px: int, quality: int) -> str:

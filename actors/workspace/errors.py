@@ -49,7 +49,7 @@ class SeedError(WorkspaceError):
     """What a seed says of itself is not so."""
 
 
-_SHOWN = 30
+_SHOWN = 10
 
 
 class RowsError(SeedError):

@@ -7,6 +7,7 @@
     questions.py  facts -> one multiple-choice question, with the nodes that prove it
     plan.py       which video is asked which class, and which lesson a question hangs on
     classes.py    lessons and traps of each class; fillers.py lines without effect
+    prompts.py    the same for the system prompt and two tool prompts
     documents/    the first version of the skills and prompts
     build.py      all of it together, checked, as bytes per path
 

@@ -16,7 +16,15 @@ from actors.workspace.versions import VersionMeta
 from seeds.demo_builder.choice import shuffled
 from seeds.demo_builder.classes import LESSONS, TRAPS
 from seeds.demo_builder.fillers import FILLERS
-from seeds.demo_builder.plan import Slot, base_of, make_plan, needs_of, video_kinds
+from seeds.demo_builder.plan import (
+    Slot,
+    base_of,
+    make_plan,
+    needs_of,
+    prompt_needs,
+    video_kinds,
+)
+from seeds.demo_builder.prompts import PROMPT_FILLERS, PROMPT_LESSONS, PROMPT_TRAPS
 from seeds.demo_builder.questions import Draft, Evidence, draft_question
 from seeds.demo_builder.trees import build_tree, encode_tree
 from seeds.demo_builder.videos import facts_of, video_ids
@@ -67,6 +75,7 @@ def build() -> Built:
     facts = [facts_of(index, video_id, kinds[index]) for index, video_id in enumerate(ids)]
     names = _question_ids(plan)
     letters = _gold_letters(plan, names)
+    beside = prompt_needs(names, plan)
     rows: list[QuestionRow] = []
     proofs: list[Proof] = []
     planted: list[Planted] = []
@@ -94,9 +103,14 @@ def build() -> Built:
                 decisive=draft.decisive,
             )
         )
-        planted.append(Planted(question_id=name, base=base_of(slot, name), needs=needs_of(slot)))
+        needs = (*needs_of(slot), *beside.get(name, ()))
+        planted.append(Planted(question_id=name, base=base_of(slot, name), needs=needs))
     world = World(
-        name="demo", lessons=LESSONS, traps=TRAPS, fillers=FILLERS, questions=tuple(planted)
+        name="demo",
+        lessons=(*LESSONS, *PROMPT_LESSONS),
+        traps=(*TRAPS, *PROMPT_TRAPS),
+        fillers=(*FILLERS, *PROMPT_FILLERS),
+        questions=tuple(planted),
     )
     files = {f"trees/{video.video_id}.json": encode_tree(build_tree(video)) for video in facts}
     files["questions.jsonl"] = b"".join(msgspec.json.encode(row) + b"\n" for row in rows)

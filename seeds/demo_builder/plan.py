@@ -6,14 +6,24 @@ questions has its three lessons as surely as one of 90.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import msgspec
 
 from seeds.demo_builder.choice import bell_curve, pick, shuffled
+from seeds.demo_builder.prompts import PROMPT_NEEDS
 from seeds.demo_builder.videos import N_VIDEOS
 
-__all__ = ["CLASS_SIZES", "KINDS", "Slot", "base_of", "make_plan", "needs_of", "video_kinds"]
+__all__ = [
+    "CLASS_SIZES",
+    "KINDS",
+    "Slot",
+    "base_of",
+    "make_plan",
+    "needs_of",
+    "prompt_needs",
+    "video_kinds",
+]
 
 #: Questions per class; the last two are micro classes, too small to train.
 CLASS_SIZES = {
@@ -88,9 +98,22 @@ def video_kinds(plan: tuple[Slot, ...]) -> tuple[Mapping[str, str], ...]:
 
 
 def needs_of(slot: Slot) -> tuple[str, ...]:
-    """The lesson ids without which the question is mostly lost."""
+    """The lesson ids of its class without which the question is mostly lost."""
     stem = slot.task_type.lower().replace(" ", "-")
     return () if slot.kind == "plain" else tuple(f"{stem}/{n}" for n in slot.kind.split("+"))
+
+
+def prompt_needs(names: Sequence[str], plan: Sequence[Slot]) -> Mapping[str, tuple[str, ...]]:
+    """The lesson of a prompt that a question hangs on beside that of its class, by question id.
+
+    Without any lesson such a question is as hard as others of its kind, so that the baseline
+    does not tell which it is.
+    """
+    single = [name for name, slot in zip(names, plan, strict=True) if len(needs_of(slot)) == 1]
+    order = iter(shuffled(single, "prompt needs"))
+    return {
+        next(order): (lesson_id,) for lesson_id, count in PROMPT_NEEDS.items() for _ in range(count)
+    }
 
 
 def base_of(slot: Slot, question_id: str) -> float:

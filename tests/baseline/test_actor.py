@@ -120,7 +120,7 @@ class House:
         )
         self._answer = answer
         self.asked: Counter[tuple[str, str]] = Counter()
-        self.rows: dict[tuple[str, str, str, str, str, int], BaselineRow] = {}
+        self.rows: dict[tuple[object, ...], BaselineRow] = {}
         self.door = anyio.Event()
         self.door.set()
         self.rollout = FakeAddress("rollout", self._roll)
@@ -168,14 +168,7 @@ class House:
         if isinstance(request, Record):
             for row in request.rows:
                 assert isinstance(row, BaselineRow)
-                key = (
-                    row.task_type,
-                    row.skill_hash,
-                    row.prompts_version,
-                    row.unit_id,
-                    row.question_id,
-                    row.draw,
-                )
+                key = tuple(getattr(row, column) for column in BaselineRow.KEY)
                 self.rows[key] = row
             return Recorded(rows=len(request.rows))
         assert isinstance(request, Select)
@@ -196,6 +189,8 @@ class House:
         units: tuple[Unit, ...] | None = None,
         prompts: Prompts = PROMPTS,
         others: tuple[Skill, ...] = (),
+        generation: int = 0,
+        confirms: str = "",
     ) -> SnapshotReady:
         """One snapshot, as the gate asks for it."""
         return await self.actor.get_snapshot(
@@ -206,6 +201,8 @@ class House:
                 units=make_units(N_UNITS) if units is None else units,
                 n_draws=n_draws,
                 others=others,
+                generation=generation,
+                confirms=confirms,
             )
         )
 
@@ -245,13 +242,13 @@ async def test_P1_1a_drawn_once_and_kept_across_epochs(tmp_path: Path) -> None:
 
 
 async def test_P1_1a_the_key_of_a_draw(tmp_path: Path) -> None:
-    """P1-1a: (task_type, skill_hash, prompts_version, unit_id)."""
+    """P1-1a: (task_type, skill_hash, prompts_version, unit_id), and which snapshot of the skill."""
     house = House(tmp_path)
     await house.start()
     await house.get(units=make_units(1, 2))
     assert sorted(house.rows) == [
-        (CLASS, LATER.hash, "v1", "u0", "v0-0", 0),
-        (CLASS, LATER.hash, "v1", "u0", "v0-1", 0),
+        (CLASS, LATER.hash, "v1", 0, "", "u0", "v0-0", 0),
+        (CLASS, LATER.hash, "v1", 0, "", "u0", "v0-1", 0),
     ]
 
 
@@ -287,6 +284,42 @@ async def test_the_seeds_first_draw_is_its_own_predictions(tmp_path: Path) -> No
     assert more.drawn == 2 * N_UNITS
     assert [entry.right for entry in more.draws] == [(i >= 2, True, True) for i in range(N_UNITS)]
     assert {r.salt for r in house.rollouts()} == {"seed7/baseline/d1", "seed7/baseline/d2"}
+
+
+async def test_a_later_snapshot_is_drawn_afresh(tmp_path: Path) -> None:
+    """Another generation, or one that serves a single test: other salts, none of the old draws.
+
+    The seed's predictions never begin one, also those of the seed's own skill.
+    """
+    house = House(tmp_path)
+    await house.start()
+    first = await house.get(skill=SEED_SKILL)
+    assert (first.drawn, first.seed_draw) == (0, True)
+    next_one = await house.get(skill=SEED_SKILL, generation=1)
+    served = await house.get(skill=SEED_SKILL, confirms="e2/counting-problem/s3")
+    assert [(ready.drawn, ready.seed_draw) for ready in (next_one, served)] == [
+        (N_UNITS, False)
+    ] * 2
+    assert [(r.run_key, r.salt) for r in house.rollouts()[::N_UNITS]] == [
+        (f"baseline/counting-problem/{SEED_SKILL.hash[:16]}/v1/{where}", f"seed7/baseline/{where}")
+        for where in ("g1/d0", "confirm/e2/counting-problem/s3/d0")
+    ]
+    assert len(house.rows) == 3 * N_UNITS
+    assert {row.source for row in house.rows.values() if row.generation or row.confirms} == {
+        "rollout"
+    }
+    again = await house.get(skill=SEED_SKILL, generation=1)
+    assert (again.draws, again.drawn) == (next_one.draws, 0)
+    assert (await house.get(skill=SEED_SKILL)).draws == first.draws
+
+
+async def test_a_draw_of_the_seed_is_told(tmp_path: Path) -> None:
+    """``seed_draw``: some of the draws that were asked for are its own."""
+    house = House(tmp_path)
+    await house.start()
+    assert (await house.get(skill=SEED_SKILL, n_draws=3)).seed_draw
+    assert not (await house.get()).seed_draw
+    assert {row.video_id for row in house.rows.values()} == {f"v{i}" for i in range(N_UNITS)}
 
 
 async def test_the_predictions_belong_to_their_prompts(tmp_path: Path) -> None:

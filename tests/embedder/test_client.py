@@ -8,7 +8,7 @@ import socket
 import anyio
 import pytest
 
-from actors.embedder.client import EmbeddingClient, resolve_key
+from actors.embedder.client import EmbeddingClient, Try, resolve_key
 from actors.embedder.vectors import packed
 from protocol.embedder import EmbedFailed
 from protocol.settings import EmbeddingSettings
@@ -19,9 +19,13 @@ pytestmark = [pytest.mark.anyio, pytest.mark.parametrize("anyio_backend", ["asyn
 
 
 async def embed(
-    plan: EmbeddingSettings, *texts: str, key: str | None = None
+    plan: EmbeddingSettings, *texts: str, key: str | None = None, tries: list[Try] | None = None
 ) -> tuple[bytes, ...] | EmbedFailed:
-    client = EmbeddingClient(plan, key)
+    async def note(tried: Try) -> None:
+        if tries is not None:
+            tries.append(tried)
+
+    client = EmbeddingClient(plan, key, note)
     try:
         return await client.embed(texts)
     finally:
@@ -137,3 +141,27 @@ def test_a_key_is_named_and_must_be_there(anyio_backend: str) -> None:
         with pytest.raises(ValueError, match="A_KEY"):
             resolve_key(keyed, environ)
     assert "k" not in json.dumps(keyed.base_url)
+
+
+async def test_every_try_is_noted_with_its_outcome_and_its_tokens() -> None:
+    rows = [{"index": 0, "embedding": vector_of("a")}]
+    counted = response({"data": rows, "usage": {"prompt_tokens": 7}})
+    tries: list[Try] = []
+    async with embeddings(response({}, "503 Busy"), counted) as server:
+        found = await embed(settings(server.base_url), "a", tries=tries)
+    assert not isinstance(found, EmbedFailed)
+    told = [(tried.number, tried.outcome, tried.tokens) for tried in tries]
+    assert told == [(1, "server_error", 0), (2, "ok", 7)]
+    assert len({tried.call for tried in tries}) == 1
+    assert tries[0].started <= tries[1].started
+    assert all(tried.seconds > 0 for tried in tries)
+
+
+@pytest.mark.parametrize("usage", [None, 3, {}, {"prompt_tokens": None}, {"prompt_tokens": -1}])
+async def test_usage_of_another_form_costs_nothing_but_the_count(usage: object) -> None:
+    rows = [{"index": 0, "embedding": vector_of("a")}]
+    tries: list[Try] = []
+    async with embeddings(response({"data": rows, "usage": usage})) as server:
+        found = await embed(settings(server.base_url), "a", tries=tries)
+    assert not isinstance(found, EmbedFailed)
+    assert [tried.tokens for tried in tries] == [0]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 
 from actors.evolver.actor import TEMPLATES, EvolverActor
@@ -112,5 +113,51 @@ async def test_a_crashed_editor_proposes_nothing_and_says_so() -> None:
     assert "boom" in reply.detail
 
 
+@pytest.mark.anyio
+async def test_another_documents_rejected_edits_are_not_this_skills() -> None:
+    """A tool prompt's rejected edit says nothing about a skill."""
+    before = rejected([edit("append", "", "- Compare start times.")])
+    other = msgspec.structs.replace(before, document="view_node")
+    llm = editor(reply([edit("append", "", "- compare start times")]))
+    result = await EvolverActor(settings(), llm, Ledger(trace(), other).address).on_propose(REQUEST)
+    assert isinstance(result, Proposal)
+
+
+@pytest.mark.anyio
+async def test_what_was_not_chosen_is_recorded_after_what_was() -> None:
+    edits = [edit("append", "", f"- Rule {name}.", "q-7-1") for name in "abc"]
+    llm = editor(reply(edits), '{"reasoning": "c first", "selected": [3, 1]}')
+    ledger = Ledger(trace())
+    result = await EvolverActor(settings(), llm, ledger.address).on_propose(REQUEST)
+    assert isinstance(result, Proposal)
+    assert result.editor_calls == 2
+    assert [(row.position, row.content, row.status) for row in ledger.recorded] == [
+        (0, "- Rule c.", "applied"),
+        (1, "- Rule a.", "applied"),
+        (2, "- Rule b.", "not_chosen"),
+    ]
+
+
+@pytest.mark.anyio
+async def test_a_compacted_appendix_is_recorded_with_what_it_was() -> None:
+    request = msgspec.structs.replace(REQUEST, defects=(), lapses=(case(cause="lapse"),))
+    llm = editor(reply([], ["Look at it all."]), '{"notes": ["Read and look."]}')
+    ledger = Ledger(trace())
+    actor = EvolverActor(settings(consolidate_above=1), llm, ledger.address)
+    result = await actor.on_propose(request)
+    assert isinstance(result, Proposal)
+    assert result.consolidated
+    assert result.notes == ("Look at it all.",)
+    note, compaction = ledger.recorded
+    assert (note.op, note.content, note.detail) == (
+        "note",
+        "Look at it all.",
+        "appendix, then compacted",
+    )
+    assert (compaction.op, compaction.position, compaction.document) == ("consolidate", 1, "skill")
+    assert (compaction.target, compaction.content) == ("Read every option.", "Read and look.")
+    assert compaction.detail == "2 notes became 1"
+
+
 def test_templates_are_named_for_the_start_check() -> None:
-    assert TEMPLATES == ("evolve_skill",)
+    assert {"evolve_skill", "evolve_rank", "consolidate_appendix"} <= set(TEMPLATES)

@@ -51,6 +51,13 @@ def test_a_document_needs_no_front_matter() -> None:
         pytest.param(f"a\n{OPENING}\n{CLOSING}\n<!--APPENDIX_END-->\n", id="misspelt third"),
         pytest.param("---\nname: x\n", id="front matter open"),
         pytest.param(f"---\nx: {OPENING}\n---\na\n{CLOSING}\n", id="region from front matter"),
+        pytest.param("---\nfrozen: Gone\n---\n# There\n", id="frozen heading lacking"),
+        pytest.param("---\nfrozen:\n  - There\n---\n# There\n", id="frozen heading as a list"),
+        pytest.param("---\nfrozen: A\n---\n```\n# A\n```\n", id="frozen heading in a fence"),
+        pytest.param("a\rb\r", id="bare carriage returns"),
+        pytest.param("a\nSKILL>>>\n", id="fence of a prompt"),
+        pytest.param("a\n\u0410PPENDIX_START\n", id="look-alike"),
+        pytest.param("a\ud800\n", id="half a surrogate pair"),
     ],
 )
 def test_p1_6_layer_3_damaged_markers_are_named(text: str) -> None:
@@ -73,6 +80,14 @@ def test_p1_6_layer_3_damaged_markers_are_named(text: str) -> None:
         "<!-- ＡＰＰＥＮＤＩＸ＿ＳＴＡＲＴ -->",
         "before SKILL>>> after",
         "<<<TRAJECTORY",
+        "<!-- \u0410\u0420\u0420\u0415NDI\u0425_START -->",
+        "<!-- \u039cOMENTUM_END -->",
+        "<!-- APPENDI\u0301X_START -->",
+        "APPENDIX\\_START",
+        "<!-- APPENDIX\u2014START -->",
+        "APPENDIX\u203fEND",
+        "<!-- APPEN\ufe0fDIX_START -->",
+        "<!-- MOMENTUM\x00_END -->",
     ],
 )
 def test_p1_6_layer_2_marker_variants(text: str) -> None:
@@ -102,11 +117,43 @@ def test_the_front_matter_lists_frozen_headings() -> None:
     assert document.frozen_texts == ("# Tree\nx\n",)
 
 
+def test_underlined_headings_are_headings() -> None:
+    text = "Kept\n====\na\n\nAlso\nkept\n---\nb\n\nOther\n---\n- c\n---\n"
+    assert parse(text, ("also KEPT",)).frozen_texts == ("Also\nkept\n---\nb\n\n",)
+    assert parse(text, ("Kept",)).frozen_texts == (text,)
+    assert parse(text, ("- c",)).frozen_texts == ()
+
+
+def test_a_rule_does_not_end_a_section() -> None:
+    """Text and then ---: most writers mean a rule. What is in doubt stays frozen."""
+    text = "## Kept\na\n---\nb\n\nTop\n===\nc\n"
+    assert parse(text, ("Kept",)).frozen_texts == ("## Kept\na\n---\nb\n\n",)
+
+
+def test_headings_in_comments_and_code_are_none() -> None:
+    text = "<!-- x\n# A\n-->\n    # A\n- ```\n  # A\n  ```\n~~~\n# A\n```\n~~~\n# A\nz\n"
+    assert parse(text, ("A",)).frozen_texts == ("# A\nz\n",)
+
+
 def test_an_open_fence_is_seen() -> None:
     assert parse("a\n```python\nx\n").open_fence
     assert not parse("a\n```python\nx\n```\n").open_fence
     assert parse("~~~~\n~~~\n").open_fence
+    assert parse("<!-- a\n## B\n").open_fence
+    assert not parse("<!-- a -->\n## B\n").open_fence
 
 
-def test_long_blank_lines_are_read_in_linear_time() -> None:
-    parse("# " + " \t" * 100_000 + "x" + "#" * 1000 + "\n" + "<" * 10_000 + "- " * 100_000)
+@pytest.mark.parametrize(
+    "text",
+    [
+        "# " + " \t" * 100_000 + "x" + "#" * 1000 + "\n" + "<" * 10_000 + "- " * 100_000,
+        "a\n" * 100_000 + "---\n" * 100_000,
+        "```\n~~~\n" * 50_000,
+        "<!--\n" * 50_000,
+        "```" * 100_000 + "\n" + "`" * 100_000,
+        "<!-- " * 30_000 + "APPENDIX" * 30_000 + " _" * 30_000,
+        "- ```\n" * 50_000,
+    ],
+)
+def test_whatever_is_repeated_is_read_in_linear_time(text: str) -> None:
+    parse(text, ("a",))

@@ -6,11 +6,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from actors.evolver.document import MARKERS, validate
+from actors.evolver.document import MARKERS, holds_marker, validate
 from actors.evolver.patch import Limits, apply_edits, undo
 from actors.evolver.regions import write_notes
 from protocol.evolver import Edit, Op
-from tests.evolver.fuzz import check, search
+from tests.fuzz.hostile import Hostile
+from tests.fuzz.patch_engine import check, search
 
 LITERALS = [marker for pair in MARKERS.values() for marker in pair]
 lines = st.one_of(
@@ -61,8 +62,10 @@ def test_p1_6_no_protected_byte_changes(
     body = "\n" + body if front else body
     if not front and body.startswith(("---", "\ufeff")):
         body = "x" + body
-    edits = data.draw(patches(front + body + tail))
-    check(front, body, tail, edits, Limits(9, 10_000, 50.0))
+    text = front + body + tail
+    sound = text.count("\r") == text.count("\r\n") and not holds_marker(body)
+    edits = data.draw(patches(text))
+    check(Hostile(front, body, tail, (), sound), edits, Limits(9, 10_000, 50.0))
 
 
 @settings(max_examples=200, deadline=None)
@@ -102,8 +105,9 @@ def test_p1_6_the_appendix_writer_keeps_everything_else(
 
 
 @pytest.mark.parametrize("seed", [1, 2])
-def test_a_stretch_of_the_fuzz_search(seed: int) -> None:
-    counts = search(1500, seed)
+def test_p1_6_a_stretch_of_the_fuzz_search(seed: int) -> None:
+    """P1-6: what ``python -m tests.fuzz.patch_engine`` does, a few thousand edits of it."""
+    counts = search(2500, seed)
     wanted = {"applied", "no_match", "ambiguous", "protected", "marker", "frozen", "empty", "noop"}
     assert wanted <= counts.keys()
     assert {"too_long", "over_budget"} <= counts.keys()

@@ -9,6 +9,7 @@ import pytest
 
 from actors.evolver.prompt import Evidence
 from actors.evolver.propose import Material, Result, deal, propose
+from actors.evolver.regions import notes_of
 from prompts.conversation import ChatCall
 from prompts.templates import load_templates
 from prompts.trajectory import read_steps
@@ -29,7 +30,7 @@ from tests.evolver.make import (
     trace,
 )
 
-TEMPLATE = load_templates(["evolve_skill"])["evolve_skill"]
+TEMPLATES = load_templates(["evolve_skill", "evolve_rank", "consolidate_appendix"])
 GOOD = edit("append", "", "- Compare start times.", "q-7-1")
 
 
@@ -47,7 +48,7 @@ async def run(
         run_key="e1/order/s1", skill=skill(text), defects=defects, lapses=lapses, edit_budget=2
     )
     material = Material(request, tuple(evidence), before, settings(**changes))
-    return await propose(chat, TEMPLATE, material)
+    return await propose(chat, TEMPLATES, material)
 
 
 @pytest.mark.anyio
@@ -165,11 +166,14 @@ async def test_minibatches_run_side_by_side_and_merge_in_order() -> None:
 
     async def chat(request: Chat) -> ChatAnswer | ChatFailed:
         nonlocal waiting
+        prompt = str(request.messages[0].content)
+        if "\nCandidates:\n" in prompt:
+            return answer('{"reasoning": "", "selected": [1, 2]}')
         waiting += 1
         if waiting == 2:
             both.set()
         await both.wait()
-        first = "Case q-7-0" in str(request.messages[0].content)
+        first = "Case q-7-0" in prompt
         mine = edit("append", "", f"- {'first' if first else 'second'}", "q-7-1")
         return answer(reply([mine, edit("append", "", "- shared", f"q-7-{int(first)}")]))
 
@@ -177,7 +181,7 @@ async def test_minibatches_run_side_by_side_and_merge_in_order() -> None:
     assert [(report.edit.content, report.status) for report in result.reply.reports] == [
         ("- shared", "applied"),
         ("- first", "applied"),
-        ("- second", "over_budget"),
+        ("- second", "not_chosen"),
     ]
 
 
@@ -186,7 +190,8 @@ def test_dealing_spreads_defects_and_lapses() -> None:
         Evidence(case(f"q{n}"), "defect" if n < 3 else "lapse", read_steps([trace()]))
         for n in range(10)
     ]
-    batches = deal(evidence, 8)
+    batches = deal([*evidence[5:], *evidence[:5]], 8)
+    assert all(batch[0].kind == "defect" for batch in batches)
     assert [len(batch) for batch in batches] == [5, 5]
     assert [sum(item.kind == "defect" for item in batch) for batch in batches] == [2, 1]
     assert {item.case.question.question_id for batch in batches for item in batch} == {
@@ -278,3 +283,187 @@ async def test_p1_6_a_damaged_skill_costs_no_call() -> None:
     assert isinstance(result.reply, NoProposal)
     assert (result.reply.reason, result.reply.editor_calls) == ("none_applied", 0)
     assert "damaged" in result.reply.detail
+
+
+FOUR = [
+    edit("append", "", "- Compare start times.", "q-7-1", "q-7-2"),
+    edit("append", "", "- Look at the key frames.", "q-7-1"),
+    edit("append", "", "- Name the node.", "q-7-1"),
+    edit("replace", "- Not there.", "- x", "q-7-1"),
+]
+
+
+@pytest.mark.anyio
+async def test_more_edits_than_the_learning_rate_are_ranked() -> None:
+    editor = Editor.scripted(answer(reply(FOUR)), answer('{"selected": [3, 2]}'))
+    result = await run(editor)
+    assert isinstance(result.reply, Proposal)
+    assert [(report.edit.content, report.status) for report in result.reply.reports] == [
+        ("- Name the node.", "applied"),
+        ("- Look at the key frames.", "applied"),
+        ("- Compare start times.", "not_chosen"),
+        ("- x", "no_match"),
+    ]
+    assert (result.reply.editor_calls, result.reply.parse_failures) == (2, 0)
+
+
+@pytest.mark.anyio
+async def test_without_a_readable_ranking_the_support_decides_and_it_is_told() -> None:
+    editor = Editor.scripted(answer(reply(FOUR)), answer("the third"), answer("the third"))
+    result = await run(editor)
+    assert isinstance(result.reply, Proposal)
+    assert [report.status for report in result.reply.reports] == [
+        "applied",
+        "applied",
+        "not_chosen",
+        "no_match",
+    ]
+    assert (result.reply.editor_calls, result.reply.parse_failures) == (3, 2)
+    assert result.failed_calls == ("ranking: unreadable: the reply holds no JSON object",)
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize(
+    ("failure", "reason"),
+    [
+        (failed(), "editor_unreachable"),
+        (ChatFailed(kind="quota", fatal=True, detail="402"), "editor_refused"),
+    ],
+    ids=["outage", "quota"],
+)
+@pytest.mark.parametrize("lapse", [False, True], ids=["ranking", "compaction"])
+async def test_P1_4_a_later_call_that_an_outage_takes_ends_the_proposal(
+    failure: ChatFailed, reason: str, lapse: bool
+) -> None:
+    """P1-4: neither the choice of edits nor a compacted appendix depends on an outage."""
+    if lapse:
+        editor = Editor.scripted(answer(reply([], ["Look at it all."])), failure)
+        lapses = (case("q-8-1", "lapse"),)
+        result = await run(editor, defects=(), lapses=lapses, consolidate_above=1)
+    else:
+        result = await run(Editor.scripted(answer(reply(FOUR)), failure))
+    assert isinstance(result.reply, NoProposal)
+    assert (result.reply.reason, result.reply.editor_calls) == (reason, 2)
+    assert len(result.failed_calls) == 1
+
+
+@pytest.mark.anyio
+async def test_a_crash_in_the_ranking_costs_the_ranking_only() -> None:
+    result = await run(Editor.scripted(answer(reply(FOUR)), failed("crash")))
+    assert isinstance(result.reply, Proposal)
+    assert result.failed_calls == ("ranking: crash: no answer",)
+
+
+@pytest.mark.anyio
+async def test_near_duplicates_of_two_analysts_take_one_place() -> None:
+    """No ranking is needed, and the support of both counts."""
+    same = edit("append", "", "- Please compare the start times!", "q-7-2")
+    defects = (case("q-7-1"), case("q-7-2"))
+    result = await run(Editor.scripted(answer(reply([FOUR[1], FOUR[0], same]))), defects=defects)
+    assert isinstance(result.reply, Proposal)
+    assert [report.status for report in result.reply.reports] == ["applied", "applied"]
+    applied = result.reply.reports[0]
+    assert (applied.edit.content, applied.edit.support) == (
+        "- Compare start times.",
+        ("q-7-1", "q-7-2"),
+    )
+
+
+@pytest.mark.anyio
+async def test_an_edit_like_a_rejected_one_is_refused_with_its_row() -> None:
+    before = (rejected([edit("append", "", "- compare the start times")]),)
+    again = edit("append", "", "- Keep in mind: compare start times.", "q-7-1")
+    result = await run(Editor.scripted(answer(reply([again]))), before=before)
+    assert isinstance(result.reply, NoProposal)
+    assert result.reply.reason == "already_rejected"
+    (report,) = result.reply.reports
+    assert report.status == "like_rejected"
+    assert "e1/order/s0" in report.detail
+    turned = edit("append", "", "- Never compare start times.", "q-7-1")
+    result = await run(Editor.scripted(answer(reply([turned]))), before=before)
+    assert isinstance(result.reply, Proposal)
+
+
+@pytest.mark.anyio
+async def test_a_note_that_the_gate_rejected_is_refused_aloud() -> None:
+    before = (rejected([], notes=["Read all of it."]),)
+    notes = ["read all of it", "Remember: read all of it!", "Look at it."]
+    lapses = (case("q-8-1", "lapse"),)
+    result = await run(
+        Editor.scripted(answer(reply([], notes))), defects=(), lapses=lapses, before=before
+    )
+    assert isinstance(result.reply, Proposal)
+    assert result.reply.notes == ("Look at it.",)
+    assert [(refused.note, refused.why) for refused in result.refused_notes] == [
+        (notes[0], "the gate rejected it in e1/order/s0"),
+        (notes[1], "it says in other words what e1/order/s0 had"),
+    ]
+
+
+NOTES = ["Look at it all.", "Name the node.", "Quote the card."]
+COMPACT = '{"notes": ["Read, look, name and quote."]}'
+
+
+async def run_notes(
+    *more: ChatAnswer | ChatFailed, consolidate_above: int, max_notes: int = 5
+) -> Result:
+    editor = Editor.scripted(answer(reply([], NOTES)), *more)
+    return await run(
+        editor,
+        defects=(),
+        lapses=(case("q-8-1", "lapse"),),
+        consolidate_above=consolidate_above,
+        max_notes=max_notes,
+    )
+
+
+@pytest.mark.anyio
+async def test_too_many_notes_are_compacted_and_the_candidate_is_one_text() -> None:
+    result = await run_notes(answer(COMPACT), consolidate_above=3)
+    assert isinstance(result.reply, Proposal)
+    assert result.reply.consolidated
+    assert notes_of(result.reply.candidate.text) == ("Read, look, name and quote.",)
+    assert result.reply.notes == tuple(NOTES)
+    assert (result.reply.editor_calls, result.failed_calls) == (2, ())
+
+
+@pytest.mark.anyio
+async def test_few_notes_cost_no_call() -> None:
+    result = await run_notes(consolidate_above=4)
+    assert isinstance(result.reply, Proposal)
+    assert not result.reply.consolidated
+    assert notes_of(result.reply.candidate.text) == ("Read every option.", *NOTES)
+
+
+@pytest.mark.anyio
+async def test_a_full_appendix_takes_new_notes_by_compaction() -> None:
+    """A note that finds no room is not lost while the others can be compacted."""
+    result = await run_notes(answer(COMPACT), consolidate_above=3, max_notes=2)
+    assert isinstance(result.reply, Proposal)
+    assert (result.reply.notes, result.refused_notes) == (tuple(NOTES), ())
+    result = await run_notes(answer("x"), answer("x"), consolidate_above=3, max_notes=2)
+    assert isinstance(result.reply, Proposal)
+    assert result.reply.notes == (NOTES[0],)
+    assert [refused.why for refused in result.refused_notes] == [
+        "the appendix is full: 2 notes"
+    ] * 2
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize(
+    "bad", ['{"notes": []}', '{"notes": ["Two gulls fight over bread."]}', "none"]
+)
+async def test_notes_stay_when_their_compaction_fails(bad: str) -> None:
+    result = await run_notes(answer(bad), answer(bad), consolidate_above=3)
+    assert isinstance(result.reply, Proposal)
+    assert not result.reply.consolidated
+    assert notes_of(result.reply.candidate.text) == ("Read every option.", *NOTES)
+    assert (result.reply.editor_calls, result.reply.parse_failures) == (3, 2)
+    assert [failure.split(":")[0] for failure in result.failed_calls] == ["compaction"]
+
+
+@pytest.mark.anyio
+async def test_a_compaction_that_takes_the_new_notes_back_is_no_candidate() -> None:
+    result = await run_notes(answer('{"notes": ["Read every option."]}'), consolidate_above=3)
+    assert isinstance(result.reply, NoProposal)
+    assert result.reply.reason == "none_applied"

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import pytest
+from hypothesis import given
+from hypothesis import settings as few
+from hypothesis import strategies as st
+
 from actors.evolver.document import validate
-from actors.evolver.regions import MAX_NOTE_CHARS, notes_of, write_notes
-from tests.evolver.make import BODY, FRONT, MOMENTUM_BLOCK, SKILL
+from actors.evolver.regions import MAX_NOTE_CHARS, notes_of, replace_notes, write_notes
+from tests.evolver.make import APPENDIX_BLOCK, BODY, FRONT, MOMENTUM_BLOCK, SKILL
 
 
 def test_new_notes_go_behind_the_old_ones() -> None:
@@ -39,6 +44,7 @@ def test_every_refusal_has_a_reason() -> None:
         " ",
         "x MOMENTUM_END",
         "y" * (MAX_NOTE_CHARS + 1),
+        "see\u200b n",
         "leaks",
         "fits",
         "one too many",
@@ -50,6 +56,7 @@ def test_every_refusal_has_a_reason() -> None:
         "it is empty",
         "it holds a region marker",
         f"it is longer than {MAX_NOTE_CHARS} characters",
+        "it holds control or invisible characters",
         "leak",
         "the appendix is full: 2 notes",
     ]
@@ -65,3 +72,65 @@ def test_p1_6_a_damaged_document_gets_no_notes() -> None:
 def test_nothing_new_leaves_the_text_alone() -> None:
     assert write_notes(SKILL, ["Read every option"], 9, lambda _: None).text == SKILL
     assert notes_of(BODY) == ()
+
+
+def test_a_note_that_is_there_in_other_words_is_not_added() -> None:
+    notes = ["Remember to read every option!", "Read no option.", "Please read no option"]
+    noted = write_notes(SKILL, notes, 9, lambda _: None, similarity=0.85)
+    assert noted.added == ("Read no option.",)
+    assert [refused.why for refused in noted.refused] == ["it is there already"] * 2
+
+
+def test_replacing_keeps_headings_and_everything_else() -> None:
+    text = SKILL.replace("- Read every", "## Reminders\n\n- a\n* b\n\n- Read every")
+    written = replace_notes(text, ["Look.", "See."])
+    block = "<!-- APPENDIX_START -->\n## Reminders\n\n- Look.\n- See.\n<!-- APPENDIX_END -->\n"
+    assert written == SKILL.replace(APPENDIX_BLOCK, block)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        BODY,
+        SKILL.replace("APPENDIX_END", "APPENDIX_STOP"),
+        SKILL.replace("- Read every option.\n", "- Read every\n  option.\n"),
+        SKILL.replace("- Read every option.\n", "Read every option.\n"),
+    ],
+    ids=["no appendix", "damaged", "a second line", "prose"],
+)
+def test_what_cannot_be_replaced_whole_is_left_alone(text: str) -> None:
+    assert replace_notes(text, ["Look."]) is None
+    assert replace_notes(SKILL, []) is None
+
+
+lines = st.text(alphabet=st.characters(exclude_categories=["Cs"]), max_size=20)
+inners = st.lists(
+    st.one_of(
+        st.sampled_from(["- a", "* b c", "## Reminders", "", "prose", "  more", "```"]), lines
+    ),
+    max_size=6,
+).map("\n".join)
+
+
+@given(
+    st.sampled_from([FRONT + BODY, BODY, "x"]),
+    inners,
+    st.sampled_from(["", "\n", f"\n{MOMENTUM_BLOCK}"]),
+    st.lists(st.one_of(lines, st.sampled_from(["<!-- APPENDIX_END -->", "- a"])), max_size=4),
+)
+@few(max_examples=100, deadline=None)
+def test_p1_6_replacing_changes_the_appendix_or_nothing(
+    head: str, inner: str, tail: str, notes: list[str]
+) -> None:
+    """P1-6: whatever stands there and whatever is written."""
+    start, end = "<!-- APPENDIX_START -->", "<!-- APPENDIX_END -->"
+    text = f"{head}\n{start}\n{inner}\n{end}{tail}"
+    written = replace_notes(text, notes)
+    if written is None:
+        return
+    assert not validate(written)
+    assert written.startswith(f"{head}\n{start}")
+    assert written.endswith(f"{end}{tail}")
+    assert notes_of(written) == tuple(notes)
+    assert "prose" not in inner.split("\n")
+    assert replace_notes(written, notes) == written

@@ -11,7 +11,8 @@ import msgspec
 import pytest
 import structlog
 
-from actors.gate.actor import GateActor, GateState
+from actors.gate.actor import GateActor
+from actors.gate.state import GateState
 from actors.runtime.errors import ActorDead, AskTimeout
 from actors.runtime.incarnation import ask_failure
 from protocol.base import Refused, Request, Scope
@@ -20,7 +21,7 @@ from protocol.dataset import Unit
 from protocol.documents import Prompts, Skill
 from protocol.gate import Decision, GetPower, LadderSize, Look, RefreshLadder, Trial
 from protocol.keys import candidate_salt
-from protocol.ledger import DecisionRow, Record, Recorded, Select, Selected
+from protocol.ledger import DecisionRow, OutcomeRow, Record, Recorded, Select, Selected
 from protocol.rollout import Answered, Missed, Rollout
 from protocol.settings import GateSettings
 from tests.gate.test_honesty import make_units
@@ -77,6 +78,7 @@ class House:
         rows: tuple[Seen, ...] = (),
         uncovered: str = "",
         missed: str = "timeout",
+        observed: int = 1,
     ) -> None:
         self.missed = missed
         self._answer = answer
@@ -88,6 +90,7 @@ class House:
         self.rollout = FakeAddress("rollout", self._roll)
         self.ledger = FakeAddress("ledger", self._ledger)
         self.gate = GateActor(settings, 7, self.baseline, self.rollout, self.ledger)
+        self.gate._state = GateState(observed_epoch=observed)
 
     async def _snapshot(self, request: Request[object]) -> object:
         assert isinstance(request, GetSnapshot)
@@ -125,7 +128,8 @@ class House:
 
     async def _ledger(self, request: Request[object]) -> object:
         if isinstance(request, Select):
-            return Selected(rows=tuple(seen.row() for seen in self._rows))
+            outcomes = request.table == OutcomeRow.TABLE
+            return Selected(rows=tuple(seen.row() for seen in self._rows) if outcomes else ())
         assert isinstance(request, Record)
         return Recorded(rows=len(request.rows))
 
@@ -300,7 +304,7 @@ async def test_a_trial_needs_its_place() -> None:
 async def test_W_5_an_epoch_is_observed_once() -> None:
     """W-5: a second refresh, also after a restart from the checkpoint, moves nothing."""
     rows = (Seen("v1", "right"), Seen("v2", "wrong"))
-    house = House(lambda question_id, nth: True, rows=rows)
+    house = House(lambda question_id, nth: True, rows=rows, observed=0)
     first = await house.gate.refresh(RefreshLadder(epoch=1))
     again = await house.gate.refresh(RefreshLadder(epoch=1))
     assert (first.units, again.units) == (2, 0)
@@ -312,9 +316,11 @@ async def test_W_5_an_epoch_is_observed_once() -> None:
     assert (await other.gate.refresh(RefreshLadder(epoch=1))).units == 0
     assert other.gate.snapshot() == state
     assert msgspec.json.decode(state, type=GateState).observed_epoch == 1
-    [select] = house.ledger.requests
-    assert isinstance(select, Select)
-    assert select.where[0].value == "e1/*"
+    selects = [request for request in house.ledger.requests if isinstance(request, Select)]
+    assert [(select.table, select.where[0].value) for select in selects] == [
+        ("outcomes", "e1/*"),
+        ("decisions", 1),
+    ]
 
 
 async def test_power_is_one_row_per_class_in_order() -> None:
@@ -332,13 +338,6 @@ async def test_power_is_one_row_per_class_in_order() -> None:
         ("b", 0.1, True),
         ("a", 0.2, False),
     ]
-
-
-async def test_audit_is_refused_at_start() -> None:
-    """A clear word before anything is spent."""
-    audit = msgspec.structs.replace(SETTINGS, profile="audit")
-    with pytest.raises(ValueError, match="audit is not available yet"):
-        House(lambda question_id, nth: True, settings=audit)
 
 
 async def test_both_arms_get_the_same_other_skills() -> None:

@@ -60,3 +60,13 @@ def test_no_gain_is_never_enough(n_wrong: int) -> None:
     power = power_of("c", 33, n_wrong, 0.1, 1)
     assert power.gain_50 is not None
     assert power.gain_50 > 0.05
+
+
+def test_two_stages_cost_power_and_are_worth_it() -> None:
+    """30 units, 10 wrong: .3 twice sees more than .1 once, less than .3 once (study, section 3)."""
+    levels = ((0.3, 1), (0.3, 2), (0.1, 1))
+    found = [power_of("c", 30, 10, alpha, 1, n_stages) for alpha, n_stages in levels]
+    assert [power.alpha for power in found] == [0.3, 0.09, 0.1]
+    gains = [power.gain_50 for power in found]
+    assert None not in gains
+    assert gains == sorted(gains, key=lambda gain: gain or 0.0)

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import sqlite3
+from contextlib import closing
+from pathlib import Path
 
 import pytest
 
 from actors.ledger import schema
+from actors.ledger.reader import open_reader
 from protocol.ledger import AnyRow, EpochRow, OutcomeRow, Select, Selected, Where, rows_of
 from tests.ledger.rows import epoch, outcome
 from tests.protocol.samples import sample_rows
@@ -65,3 +68,23 @@ def test_rows_of_refuses_another_table() -> None:
     with pytest.raises(TypeError, match="OutcomeRow"):
         rows_of(OutcomeRow, Selected(rows=(epoch(1),)))
     assert rows_of(EpochRow, Selected(rows=(epoch(1),))) == (epoch(1),)
+
+
+def test_a_ledger_of_another_version_is_refused(tmp_path: Path) -> None:
+    """SQLite reads a quoted name that is no column as text: an old file would answer nonsense."""
+    path = tmp_path / "run.db"
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute('CREATE TABLE "slow_updates" ("epoch" INTEGER PRIMARY KEY)')
+    with (
+        pytest.raises(sqlite3.OperationalError, match=r"another version.*slow_updates\.result"),
+        open_reader(path),
+    ):
+        pytest.fail("it was opened")
+
+
+def test_what_a_table_lacks() -> None:
+    """Tables that are not there at all are made; columns are not."""
+    assert schema.lacking({}) == ()
+    whole = {table: schema.columns(kind) for table, kind in schema.ROW_TYPES.items()}
+    assert schema.lacking(whole) == ()
+    assert schema.lacking(whole | {"steps": ["run_key"]})[0] == "steps.epoch"

@@ -17,6 +17,7 @@ __all__ = [
     "Tree",
     "documents",
     "node_text",
+    "prompts",
     "questions",
     "skills",
     "trees",
@@ -97,6 +98,11 @@ def skills() -> dict[str, str]:
     """The skill text of each class."""
     classes = sorted({question.task_type for question in questions()})
     return {name: documents()[f"skills/v1/{slug(name)}.md"] for name in classes}
+
+
+def prompts() -> str:
+    """System prompt and tool prompts of v1."""
+    return "\n\n".join(text for path, text in documents().items() if path.startswith("prompts/"))
 
 
 def node_text(node: Node) -> str:

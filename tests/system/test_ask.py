@@ -312,17 +312,50 @@ def test_a_configuration_brings_its_clocks(ask: Asker, tmp_path: Path) -> None:
     assert attempts(json.loads(ask.out)) == [("failed", "timeout")]
 
 
-def test_the_simulator_is_not_started(ask: Asker, tmp_path: Path) -> None:
-    """It runs only inside a training; the message says so and what to do."""
-    with nobody() as url:
-        config = str(written(tmp_path, url))
-    for arguments in (
-        ("--config", config, "--role", "evolve"),
-        ("--base-url", "twin", "--model", "m"),
-    ):
-        said = ask.refused(*arguments, "hi")
-        assert "runs only inside bin/train" in said
-        assert "--base-url http://" in said
+def test_the_simulator_of_a_configuration_is_started_for_the_call(ask: Asker) -> None:
+    """It answers the prompts of a run and says of any other what it is."""
+    demo = str(ROOT / "config" / "demo.yaml")
+    ask("--config", demo, "--json", "hi", expect=1)
+    told = json.loads(ask.out)
+    assert (told["outcome"], told["kind"]) == ("fatal", "bad_request")
+    assert "This is a simulator" in told["detail"]
+
+
+def test_the_simulator_needs_a_configuration(ask: Asker) -> None:
+    said = ask.refused("--base-url", "twin", "--model", "m", "hi")
+    assert "--config config/demo.yaml" in said
+
+
+# -- nothing there ----------------------------------------------------------------------
+
+PAGE = "<!DOCTYPE html>\n<html><head><title>404 Not Found</title></head><body>Nope</body></html>"
+
+
+def test_a_wrong_path_shows_words_once_and_what_may_be_missing(ask: Asker) -> None:
+    """A page of a web server, and the path that most servers want."""
+    with endpoint(status("404 Not Found", PAGE)) as server:
+        bare = server.base_url.removesuffix("/v1")
+        ask("--base-url", bare, "--model", "m", "hi", expect=1)
+        assert "<" not in ask.err
+        assert ask.err.count("Nope") == 1
+        assert f"is it {bare}/v1?" in ask.err
+        ask("--base-url", server.base_url, "--model", "m", "hi", expect=1)
+        assert "is it " not in ask.err
+
+
+def test_usage_that_was_not_reported_is_unknown(ask: Asker) -> None:
+    silent = chunked(sse("Hello"), sse(None, "stop"), b"data: [DONE]\n\n")
+    with endpoint(SSE_HEAD + silent) as server:
+        ask("--base-url", server.base_url, "--model", "m", "hi")
+        assert "tokens unknown (the endpoint reported no usage)" in ask.err
+        assert "0 prompt tokens" not in ask.err
+        ask("--base-url", server.base_url, "--model", "m", "--json", "hi")
+    assert json.loads(ask.out)["usage"] is None
+
+
+@pytest.mark.parametrize("text", ["", "  \n"])
+def test_nothing_to_ask_is_refused(ask: Asker, text: str) -> None:
+    assert "TEXT is empty" in ask.refused("--base-url", "http://h/v1", "--model", "m", text)
 
 
 # -- usage ------------------------------------------------------------------------------

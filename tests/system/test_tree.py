@@ -223,6 +223,29 @@ def test_a_tree_without_descriptions_can_be_given_them(tree: Command, tmp_path: 
     assert all(summary.startswith("What is seen at") for summary in tree.summaries)
 
 
+def test_limits_hold_for_all_calls_of_a_video_together(tree: Command, tmp_path: Path) -> None:
+    """Started again, the command goes on counting where it was."""
+
+    def config(most: int, base_url: str) -> str:
+        path = config_of(tmp_path, base_url, concurrency=1)
+        path.write_text(f"{path.read_text()}\nlimits: {{max_calls: {most}}}\n")
+        return str(path)
+
+    with seeing() as server:
+        tree("--config", config(3, server.base_url), expect=75)
+        assert "limits.max_calls = 3: 3 calls were made for this video; raise it in" in tree.err
+        tree("--config", config(3, server.base_url), expect=75)
+        assert len(server.questions) == 3
+        tree("--config", config(7, server.base_url))
+        assert len(server.questions) == 7
+    assert sorted(path.name for path in tree.folder.iterdir()) == [
+        "frames",
+        "tree.calls.db",
+        "tree.json",
+        "tree.work.jsonl",
+    ]
+
+
 def test_an_endpoint_that_is_down_ends_resumable(tree: Command, tmp_path: Path) -> None:
     with nobody() as base_url:
         tree("--config", str(config_of(tmp_path, base_url)), expect=75)

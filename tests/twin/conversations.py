@@ -7,8 +7,8 @@ from functools import cache
 from pathlib import Path
 
 from actors.twin.catalog import Catalog, Entry, load_catalog
-from actors.twin.editor import Shares
 from actors.twin.layout import LABELS, body_of
+from actors.twin.shares import Shares
 from actors.twin.wire import Turn
 from protocol.dataset import Question
 from protocol.keys import slug

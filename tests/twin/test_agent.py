@@ -251,3 +251,26 @@ def test_fraction_is_uniform_enough() -> None:
     draws = [fraction("uniform", at) for at in range(4000)]
     assert abs(sum(draws) / len(draws) - 0.5) < 0.02
     assert all(300 < n < 500 for n in Counter(int(x * 10) for x in draws).values())
+
+
+def test_prompts_count_as_the_skill_does() -> None:
+    """A lesson of the system prompt or of a tool prompt is told there, or in the skill."""
+    lesson = next(x for x in demo().world.lessons if x.document == "view_node")
+    entry = next(e for e in demo().entries if lesson.lesson_id in e.planted.needs)
+    skill = skill_of(entry.row.task_type)
+    system, first = agent_turns(entry, skill)
+    taught = Turn("system", system.text.replace("Opens.", f"Opens.\n{lesson.text}"))
+    assert taught != system
+    right = {
+        name: sum(
+            play(entry, skill, seed, opening=opening).letter == entry.row.answer
+            for seed in range(60)
+        )
+        for name, opening in (
+            ("plain", (system, first)),
+            ("prompt", (taught, first)),
+            ("skill", agent_turns(entry, f"{skill}{lesson.text}\n")),
+        )
+    }
+    assert right["prompt"] > right["plain"] + 10
+    assert right["skill"] == pytest.approx(right["prompt"], abs=15)

@@ -10,8 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from actors.twin.editor import EditOut, ReplyOut, Shares, editor_reply
+from actors.evolver.likeness import alike, gist
+from actors.twin.editing import EditOut, ReplyOut
+from actors.twin.editor import editor_reply
 from actors.twin.layout import LayoutError, body_of
+from actors.twin.shares import Shares
 from actors.twin.truth import class_accuracy, classify
 from actors.twin.wire import Turn
 from actors.twin.world import holds
@@ -35,6 +38,11 @@ def defects(n: int = 6, task_type: str = TASK_TYPE) -> list[tuple[str, str]]:
     return [(name, "defect") for name in names[:n]]
 
 
+def said(turns: tuple[Turn, ...], shares: Shares = SHARES, seed: int | None = None) -> str:
+    """What the editor says, not hostile."""
+    return editor_reply(demo(), 7, shares, turns, seed, hostile=0.0).text
+
+
 def read(raw: str) -> ReplyOut | None:
     """The reply, or None if it cannot be read."""
     try:
@@ -48,7 +56,7 @@ def read(raw: str) -> ReplyOut | None:
 def sound(skill: str, cases: list[tuple[str, str]], **more: str | int) -> ReplyOut:
     """A reply of an editor that never errs in form."""
     turns = editor_turns(skill, cases, **more)  # type: ignore[arg-type]  # budget, rejected, tag
-    reply = read(editor_reply(demo(), 7, SOUND, turns, None))
+    reply = read(said(turns, SOUND))
     assert reply is not None
     return reply
 
@@ -70,7 +78,7 @@ def test_shares_are_the_stated_ones() -> None:
     kinds: Counter[str] = Counter()
     for at in range(1500):
         turns = editor_turns(skill, defects(), budget=1, tag=str(at))
-        reply = read(editor_reply(demo(), 7, SHARES, turns, None))
+        reply = read(said(turns))
         if reply is None:
             kinds["malformed"] += 1
             continue
@@ -114,7 +122,7 @@ def test_lessons_of_the_cases_come_first() -> None:
     ][:3]
     for at in range(20):
         turns = editor_turns(skill_of(TASK_TYPE), cases, budget=1, tag=str(at))
-        reply = read(editor_reply(demo(), 7, Shares(1.0, 0.0, 0.0, 0.0), turns, None))
+        reply = read(said(turns, Shares(1.0, 0.0, 0.0, 0.0)))
         assert reply is not None
         assert holds(reply.edits[0].content, lesson.key)
         assert reply.edits[0].support == tuple(name for name, _ in cases)
@@ -176,12 +184,10 @@ def test_reask_mends_the_reply() -> None:
     ways: Counter[str] = Counter()
     for at in range(60):
         turns = editor_turns(skill_of(TASK_TYPE), defects(), budget=1, tag=str(at))
-        raw = editor_reply(demo(), 7, only_bad, turns, None)
+        raw = said(turns, only_bad)
         if read(raw) is None:
             ways["prose" if "{" not in raw else "op" if raw.endswith("}") else "cut"] += 1
-            mended = editor_reply(
-                demo(), 7, only_bad, (*turns, Turn("assistant", raw), COMPLAINT), None
-            )
+            mended = said((*turns, Turn("assistant", raw), COMPLAINT), only_bad)
             assert read(mended) is not None
     assert set(ways) == {"prose", "op", "cut"}
 
@@ -192,12 +198,26 @@ def test_later_slots_misaim() -> None:
     missed = 0
     for at in range(100):
         turns = editor_turns(skill, defects(), tag=str(at))
-        reply = read(editor_reply(demo(), 7, SHARES, turns, None))
+        reply = read(said(turns))
         for slot, edit in enumerate(reply.edits if reply is not None else ()):
             if edit.target not in skill:
                 missed += 1
                 assert slot > 0
     assert missed > 5
+
+
+def test_wordings_of_a_lesson_are_not_taken_for_one_another() -> None:
+    """A good lesson that was refused by bad luck gets a second chance in words of its own."""
+    lines = {
+        line
+        for at in range(40)
+        for rejected in ("none", json.dumps(demo().lessons_of(TASK_TYPE)[0].text))
+        for edit in sound(skill_of(TASK_TYPE), defects(), rejected=rejected, tag=str(at)).edits
+        if holds(line := edit.content.split("\n")[-1], demo().lessons_of(TASK_TYPE)[0].key)
+    }
+    assert len(lines) == 2
+    first, second = (gist(line) for line in lines)
+    assert not alike(first, second, 0.85)
 
 
 @given(seed=st.integers(0, 2**31), budget=st.integers(1, 6), n=st.integers(0, 8))
@@ -206,8 +226,8 @@ def test_reply_is_pure_and_leaks_nothing(seed: int, budget: int, n: int) -> None
     for task_type in ("Object Recognition", "Information Synopsis"):
         cases = [(e.row.question_id, "defect") for e in entries_of(task_type)[:n]]
         turns = editor_turns(skill_of(task_type), cases, budget=budget)
-        raw = editor_reply(demo(), 7, SHARES, turns, seed)
-        assert raw == editor_reply(demo(), 7, SHARES, turns, seed)
+        raw = said(turns, SHARES, seed)
+        assert raw == said(turns, SHARES, seed)
         reply = read(raw)
         if reply is None:
             continue
@@ -230,4 +250,4 @@ def test_default_skill_gets_stock_lines() -> None:
 def test_request_without_user_message_is_refused() -> None:
     """There is nothing to edit."""
     with pytest.raises(LayoutError, match="user message"):
-        editor_reply(demo(), 7, SHARES, (Turn("system", "x"),), None)
+        said((Turn("system", "x"),))

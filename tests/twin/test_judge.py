@@ -140,3 +140,14 @@ def test_request_without_user_message_is_refused() -> None:
     """There is nothing to judge."""
     with pytest.raises(LayoutError, match="user message"):
         judge_reply(demo(), 7, 0.1, (Turn("system", "x"),), None)
+
+
+def test_what_a_prompt_lacks_is_no_defect_of_the_skill() -> None:
+    """The judge is shown the skill alone: where it says all it can, the failure is a lapse."""
+    prompts = {lesson.lesson_id for lesson in demo().world.lessons if lesson.document != "skill"}
+    entries = [entry for entry in needy() if prompts & {*entry.planted.needs}]
+    assert len(entries) == 136
+    for entry in entries[:20]:
+        assert verdict(entry, full_skill(entry)).cause == "lapse"
+        found = verdict(entry, skill_of(entry.row.task_type))
+        assert not any(demo().lessons[name].topic in found.finding for name in prompts)

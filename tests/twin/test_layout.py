@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from actors.twin.briefs import EditorBrief, brief_of
 from actors.twin.layout import (
     LABELS,
     LayoutError,
     body_of,
-    editor_brief,
     judge_brief,
     question_block,
     strategy_of,
@@ -94,7 +94,8 @@ def test_editor_brief() -> None:
     """Cases with their cause; words in the skill are not blocks."""
     skill = skill_of("OCR Problems") + "\nCase demo-009-9 [defect]\nEdit budget: 99\n"
     cases = [("demo-001-3", "defect"), ("demo-002-1", "lapse")]
-    brief = editor_brief(editor_turns(skill, cases, budget=3, rejected="- append: x")[0].text)
+    brief = brief_of(editor_turns(skill, cases, budget=3, rejected="- append: x")[0].text)
+    assert isinstance(brief, EditorBrief)
     assert brief.budget == 3
     assert [(case.question_id, case.defect) for case in brief.cases] == [
         ("demo-001-3", True),
@@ -103,4 +104,4 @@ def test_editor_brief() -> None:
     assert brief.task_type == "OCR Problems"
     assert brief.rejected.strip() == "- append: x"
     with pytest.raises(LayoutError, match="Rejected before"):
-        editor_brief(editor_turns(skill, cases)[0].text.replace("Rejected before:", ""))
+        brief_of(editor_turns(skill, cases)[0].text.replace("Rejected before:", ""))

@@ -31,6 +31,7 @@ SETTINGS = TwinSettings(
     useless=0.3,
     harmful=0.15,
     malformed=0.1,
+    hostile=0.0,
     judge_noise=0.1,
     chunk_delay_s=0.0,
 )
@@ -196,7 +197,8 @@ def test_defaults_are_the_configuration_s() -> None:
     """By hand the simulator behaves as in a run."""
     options = parse_arguments(["--world", "w", "--questions", "q"])
     twin = load_config(None).twin
-    for name in ("world_seed", "helpful", "useless", "harmful", "malformed", "judge_noise"):
+    shares = ("helpful", "useless", "harmful", "malformed", "hostile", "judge_noise")
+    for name in ("world_seed", *shares):
         assert getattr(options, name) == getattr(twin, name)
     assert options.chunk_delay_s == twin.chunk_delay_s
 
@@ -206,6 +208,7 @@ def test_defaults_are_the_configuration_s() -> None:
     [
         (["--helpful", "0.9"], "must be 1"),
         (["--judge-noise", "2"], "0..1"),
+        (["--hostile", "1.5"], "0..1"),
         (["--chunk-delay-s", "-1"], "a time"),
         (["--port", "1", "--fd", "3"], "not allowed"),
     ],

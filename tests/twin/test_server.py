@@ -10,9 +10,9 @@ import anyio
 import httpx
 import pytest
 
-from actors.twin.editor import Shares
 from actors.twin.layout import LABELS
 from actors.twin.server import Knobs, Twin, serve
+from actors.twin.shares import Shares
 from actors.twin.sockets import base_url_of, bind_loopback
 from actors.twin.wire import MODELS, Turn
 from tests.twin.conversations import (
@@ -23,6 +23,7 @@ from tests.twin.conversations import (
     judge_turns,
     skill_of,
 )
+from tests.twin.requests import momentum_turns
 
 pytestmark = pytest.mark.anyio
 Body = dict[str, Any]  # the JSON of a foreign protocol
@@ -30,7 +31,7 @@ TASK_TYPE = "Counting Problem"
 
 
 def knobs(delay_s: float = 0.0) -> Knobs:
-    return Knobs(world_seed=7, shares=SHARES, judge_noise=0.1, chunk_delay_s=delay_s)
+    return Knobs(world_seed=7, shares=SHARES, hostile=0.0, judge_noise=0.1, chunk_delay_s=delay_s)
 
 
 @pytest.fixture
@@ -171,7 +172,9 @@ async def test_equal_requests_get_equal_bytes(client: httpx.AsyncClient) -> None
     async with serving(knobs()) as other:
         for body, expected in zip(reversed(bodies), reversed(first), strict=True):
             assert (await other.post("/chat/completions", json=body)).content == expected
-    async with serving(Knobs(world_seed=8, shares=SHARES, judge_noise=0.1, chunk_delay_s=0)) as o:
+    async with serving(
+        Knobs(world_seed=8, shares=SHARES, hostile=0.0, judge_noise=0.1, chunk_delay_s=0)
+    ) as o:
         changed = (await o.post("/chat/completions", json=bodies[0])).content
     assert changed != first[0]
 
@@ -282,9 +285,40 @@ async def test_unusual_shares_are_served() -> None:
     entry = demo().entries[1]
     turns = editor_turns(skill_of(entry.row.task_type), [(entry.row.question_id, "defect")])
     settings = Knobs(
-        world_seed=7, shares=Shares(0.0, 0.0, 0.0, 1.0), judge_noise=0.0, chunk_delay_s=0.0
+        world_seed=7,
+        shares=Shares(0.0, 0.0, 0.0, 1.0),
+        hostile=0.0,
+        judge_noise=0.0,
+        chunk_delay_s=0.0,
     )
     async with serving(settings) as client:
         again = (*turns, Turn("assistant", "?"), Turn("user", "Your reply could not be read: x"))
         reply = await client.post("/chat/completions", json=chat("twin-editor", again))
     assert json.loads(reply.json()["choices"][0]["message"]["content"])["edits"]
+
+
+async def test_a_hostile_editor_says_what_it_likes() -> None:
+    """A reply that claims to be cut off, and one that is far beyond the limit of the request."""
+    entry = demo().entries[1]
+    turns = editor_turns(skill_of(entry.row.task_type), [(entry.row.question_id, "defect")])
+    settings = Knobs(world_seed=7, shares=SHARES, hostile=1.0, judge_noise=0.0, chunk_delay_s=0.0)
+    finishes: set[str] = set()
+    longest = 0
+    async with serving(settings) as client:
+        for seed in range(60):
+            body = chat("twin-editor", turns, seed=seed, max_tokens=4096)
+            choice = (await client.post("/chat/completions", json=body)).json()["choices"][0]
+            finishes.add(choice["finish_reason"])
+            longest = max(longest, len(choice["message"]["content"]))
+    assert finishes == {"stop", "length"}
+    assert longest > 100_000
+
+
+async def test_a_layout_without_its_block_is_refused(client: httpx.AsyncClient) -> None:
+    """With 400 and the block's name, as for every other request."""
+    text = momentum_turns(skill_of(TASK_TYPE), [("demo-001-1", "stable")])[0].text
+    broken = (Turn("user", text.replace("Momentum budget:", "Room:")),)
+    reply = await client.post("/chat/completions", json=chat("twin-editor", broken))
+    assert reply.status_code == 400
+    assert "Momentum budget:" in reply.json()["error"]["message"]
+    assert reply.json()["error"]["code"] == "missing_block"

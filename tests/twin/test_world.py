@@ -9,8 +9,9 @@ import pytest
 
 from actors.twin.catalog import LoadError, NotPlanted, load_catalog
 from actors.twin.layout import question_block
-from actors.twin.truth import class_accuracy, classify
-from actors.twin.world import holds, problems
+from actors.twin.truth import class_accuracy, classify, package_accuracy, prompts_text
+from actors.twin.world import Subject, holds, problems
+from protocol.documents import Document, Package, PackageTexts, Prompts, Skill
 from tests.twin.conversations import QUESTIONS, WORLD, agent_turns, demo, questions, skill_of
 
 
@@ -32,6 +33,12 @@ def test_demo_world_is_consistent() -> None:
         questions=(msgspec.structs.replace(world.questions[0], needs=("nothing",)),),
     )
     found = "\n".join(problems(broken))
+    odd = msgspec.structs.replace(world, fillers=(*world.fillers, world.fillers[0]))
+    assert problems(odd) == []  # a filler may be there twice, it does nothing
+    odd = msgspec.structs.replace(
+        world, traps=(*world.traps[1:], msgspec.structs.replace(trap, document="system"))
+    )
+    assert "a skill's line has a task_type, a prompt's has none" in "\n".join(problems(odd))
     for what in ("2 times", "gain is -1.0", "one Markdown bullet", "unknown lesson", "key"):
         assert what in found
 
@@ -112,3 +119,34 @@ def test_truth_needs_known_questions() -> None:
     stranger = msgspec.structs.replace(questions()[0], question_id="demo-999-9")
     with pytest.raises(KeyError, match="demo-999-9"):
         class_accuracy(world, [stranger], stranger.task_type, "x")
+
+
+def test_truth_of_a_package() -> None:
+    """Skill, system prompt and tool prompts together; a key counts wherever it is told."""
+    world = demo().world
+    lesson = demo().lessons_for(Subject.prompt("system"))[0]
+    names = sorted({question.task_type for question in questions()})
+    texts = PackageTexts(
+        package=Package(skills="v1", prompts="v1"),
+        skills=tuple(Skill(task_type=name, text=skill_of(name)) for name in names),
+        prompts=Prompts(
+            version="v1", system="System.", tools=(Document(name="view_node", text="Opens."),)
+        ),
+    )
+    first = package_accuracy(world, questions(), texts)
+    assert first == pytest.approx(0.51, abs=0.015)
+    for prompts in (
+        msgspec.structs.replace(texts.prompts, system=f"System.\n{lesson.text}"),
+        msgspec.structs.replace(
+            texts.prompts, tools=(Document(name="view_node", text=lesson.text),)
+        ),
+    ):
+        taught = msgspec.structs.replace(texts, prompts=prompts)
+        after = package_accuracy(world, questions(), taught)
+        assert after > first + 0.04
+        told = prompts_text(prompts)
+        assert class_accuracy(world, questions(), names[0], skill_of(names[0]), told) > (
+            class_accuracy(world, questions(), names[0], skill_of(names[0]))
+        )
+    with pytest.raises(ValueError, match="no question"):
+        package_accuracy(world, [], texts)

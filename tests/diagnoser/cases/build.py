@@ -19,6 +19,7 @@ import msgspec
 
 from actors.diagnoser.waterfall import ReasoningFailure
 from actors.twin.catalog import Entry
+from actors.twin.world import SKILL
 from protocol.dataset import Question
 from protocol.diagnoser import Cause, Diagnose, ErrorType
 from protocol.documents import Skill
@@ -152,7 +153,9 @@ def _name(plan: _Plan) -> str:
 def _fitting(plan: _Plan) -> Iterator[CalibrationCase]:
     skill = _skill(plan)
     for entry in demo().entries:
-        needs = {name.rpartition("/")[2] for name in entry.planted.needs}
+        # Of its class: the judge is shown no prompt, so what a prompt lacks is no cause for it.
+        lessons = [demo().lessons[name] for name in entry.planted.needs]
+        needs = {x.lesson_id.rpartition("/")[2] for x in lessons if x.document == SKILL}
         wanted = {plan.needs} if plan.needs else set()
         if entry.row.task_type != plan.task_type or needs != wanted:
             continue

@@ -1,0 +1,51 @@
+"""Printing lines and tables: in colour on a terminal, else plain, nothing behind a line."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Sequence
+
+from rich.console import Console, RenderableType
+from rich.text import Text
+
+from actors.commands.seed_options import write
+
+__all__ = ["on_terminal", "show", "visible"]
+
+_PLAIN_WIDTH = 2_000  # wider than any table, so that no cell is cut or wrapped
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\x80-\x9f]")
+
+
+def on_terminal() -> bool:
+    """Whether somebody looks at stdout."""
+    return sys.stdout.isatty()
+
+
+def visible(text: str) -> str:
+    """The text with its control characters spelt out: a document must not steer a terminal."""
+    return _CONTROL.sub(lambda found: _caret(found[0]), text)
+
+
+def _caret(character: str) -> str:
+    code = ord(character)
+    return f"\\x{code:02x}" if code > 0x7F else f"^{chr(code ^ 0x40)}"
+
+
+def show(parts: Sequence[RenderableType], *, colour: bool | None = None) -> None:
+    """Print the parts on stdout; a line of text that is too long is the terminal's to wrap.
+
+    colour: None: as the terminal has it.
+    """
+    if on_terminal() if colour is None else colour:
+        console = Console(
+            force_terminal=True, width=None if on_terminal() else _PLAIN_WIDTH, highlight=False
+        )
+        for part in parts:
+            console.print(part, soft_wrap=isinstance(part, Text))
+        return
+    console = Console(width=_PLAIN_WIDTH, no_color=True, highlight=False, force_terminal=False)
+    with console.capture() as captured:
+        for part in parts:
+            console.print(part, soft_wrap=isinstance(part, Text))
+    write("\n".join(line.rstrip() for line in captured.get().split("\n")))

@@ -1,0 +1,280 @@
+"""``CARD.md``: what a package is, how it was trained, how sure its gains are. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from actors.commands.blame_report import Origin, origin_of
+from actors.commands.export_parts import Gain, Published
+from actors.commands.lineage import edit_key
+from actors.trainer.score import wilson
+from protocol.settings import Config
+
+__all__ = ["card"]
+
+_TWIN = "twin"
+_LET_IN = ("accept", "kept")
+_ROLES = (("search", "agent"), ("judge", "judge"), ("evolve", "editor"), ("vision", "vision"))
+"""Roles and what people call them; nobody sees for the agent unless ``agent.vision`` says so."""
+
+
+def card(made: Published, changed: Sequence[str], *, plain: bool, let_pass: int) -> str:
+    """The card.
+
+    changed: what the export changed in the documents, a line each. let_pass: quotations of the
+    seed's own text that were let pass by name.
+    """
+    parts = [
+        f"# {made.manifest.run_id}: trained documents",
+        _what(made),
+        "## How they were trained",
+        _training(made),
+        "## Gains over the seed's documents",
+        _gains(made),
+        "## Edits and their verdicts",
+        _edits(made),
+        "## Known limits",
+        _limits(made),
+        "## Data and licence",
+        _licence(made, let_pass),
+        "## Files",
+        _files(changed, plain=plain),
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def _what(made: Published) -> str:
+    known = f" ({' and '.join(made.best)} of its run)" if made.best else ""
+    return (
+        "Documents that steer an agent which answers multiple-choice questions about a video by "
+        "looking into a tree of notes: a strategy per task type (`skills/`), a system prompt and "
+        f"tool prompts (`prompts/`). They were trained, not written.\n\nPackage: {made.package}"
+        f"{known}."
+    )
+
+
+def _training(made: Published) -> str:
+    config, seed = made.config, made.seed
+    tests = sum(row.tests for row in made.epochs)
+    accepted = sum(row.accepted for row in made.epochs)
+    rows = [
+        ("run", made.manifest.run_id),
+        ("epochs", str(len(made.epochs))),
+        ("random seed", str(config.run.seed)),
+        *((f"model, {name}", models) for role, name in _ROLES if (models := _models(config, role))),
+        (
+            "agent",
+            f"at most {config.agent.max_steps} steps, {config.agent.tool_calls} tool calls, "
+            f"search {config.data.search}, vision {config.agent.vision}",
+        ),
+        ("questions", f"{len(made.exposed)}, fingerprint {seed.dataset_fingerprint[:16]}"),
+        (
+            "began with",
+            f"seed {seed.name!r}, skills/{seed.skills_version} and prompts/{seed.prompts_version}",
+        ),
+        (
+            "gate",
+            f"profile {config.gate.profile}, error level {config.gate.alpha_small:g} for "
+            f"classes of at most {config.gate.small_units} units, {config.gate.alpha_large:g} for "
+            "larger ones",
+        ),
+        ("tested candidates", f"{tests}, of them accepted {accepted}"),
+        ("settings", f"SHA-256 {made.manifest.settings_sha256}"),
+    ]
+    return _table(("", ""), rows)
+
+
+def _at_work(config: Config, role: str) -> bool:
+    return role != "vision" or config.agent.vision == "describe"
+
+
+def _models(config: Config, role: str) -> str:
+    if not _at_work(config, role):
+        return ""
+    serving = [endpoint for endpoint in config.llm.endpoints if role in endpoint.roles]
+    names = {
+        f"{endpoint.model} (the embedded simulator)"
+        if endpoint.base_url == _TWIN
+        else endpoint.model
+        for endpoint in serving
+    }
+    return ", ".join(sorted(names))
+
+
+def _gains(made: Published) -> str:
+    if not made.gains:
+        return (
+            "None is claimed: this package is the seed's own, or it was not evaluated on a pool "
+            "beside the seed's."
+        )
+    rows = [
+        (
+            gain.pool,
+            _share(gain.seed_right, gain.planned, gain.seed_missing),
+            _share(gain.right, gain.planned, gain.missing),
+            _difference(gain),
+            f"{gain.paired.wins} won, {gain.paired.losses} lost of {gain.paired.pairs}",
+            f"{gain.paired.p:.2g}",
+        )
+        for gain in made.gains
+    ]
+    columns = ("pool", "seed", "this package", "gain", "paired questions", "p")
+    notes = (
+        "Right of planned questions, with Wilson's 95 % interval; a missing one (an outage) counts "
+        "as planned and is no pair. Gain: of the pairs, with its 95 % interval. p: exact one-sided "
+        "McNemar test that the package is better."
+    )
+    pools = {gain.pool for gain in made.gains}
+    if "val" in pools:
+        notes += (
+            "\n\nThe package was chosen on val, among those of all epochs, so that its gain there "
+            "is flattered."
+        )
+    notes += (
+        " Test was never seen by training: what is claimed stands there."
+        if "test" in pools
+        else " It was not evaluated on test, so that no gain is claimed."
+    )
+    return f"{_table(columns, rows)}\n\n{notes}"
+
+
+def _share(right: int, planned: int, missing: int) -> str:
+    low, high = wilson(right, planned)
+    lost = f", {missing} missing" if missing else ""
+    return f"{right}/{planned} = {right / max(1, planned):.1%} [{low:.0%}, {high:.0%}]{lost}"
+
+
+def _difference(gain: Gain) -> str:
+    paired = gain.paired
+    share = (paired.wins - paired.losses) / max(1, paired.pairs)
+    return f"{share:+.1%} [{paired.low:+.0%}, {paired.high:+.0%}]"
+
+
+def _edits(made: Published) -> str:
+    rows = []
+    for held in made.documents:
+        for hop in held.history.hops:
+            for row in hop.edits:
+                origin = origin_of(hop, row)
+                left = held.lines.get(edit_key(row), 0)
+                rows.append((held.history.name, origin.place, row.op, *_odds(origin), str(left)))
+    if not rows:
+        return "None: the texts are the seed's."
+    columns = (
+        "document",
+        "when",
+        "edit",
+        "verdict",
+        "p_gate",
+        "gain at least",
+        "W/L",
+        "lines left",
+    )
+    return (
+        f"{_table(columns, rows)}\n\n"
+        "e1 s2: epoch 1, step 2. Edits of one step were tested together. p_gate: how probable such "
+        "evidence is if they change nothing; gain at least: lower confidence bound of the gain on "
+        "the gate's units; W/L: units won and lost; left: lines of the edit that stand in the "
+        "text. A slow update's edits were kept because a paired test on val showed no harm: W/L "
+        "are its questions, and they have no p_gate."
+    )
+
+
+def _odds(origin: Origin) -> tuple[str, str, str, str]:
+    return (
+        f"{origin.verdict} (in sample)" if origin.in_sample else origin.verdict,
+        "-" if origin.p_gate is None else f"{origin.p_gate:.3g}",
+        "-" if origin.lower_bound is None else f"{origin.lower_bound:+.1%}",
+        "-" if origin.wins is None else f"{origin.wins}/{origin.losses}",
+    )
+
+
+def _limits(made: Published) -> str:
+    config = made.config
+    bound = sum(row.sum_alpha for row in made.epochs)
+    limits = []
+    if config.agent.skill_routing == "oracle":
+        limits.append(
+            "**Oracle routing.** The agent was handed the skill of the question's task type by the "
+            "benchmark's own label. Where no label is known, a skill must be chosen first, and the "
+            "gains above do not hold as they stand."
+        )
+    else:
+        limits.append("The agent chose among the skills itself and saw no label of the benchmark.")
+    simulated = [name for role, name in _ROLES if _simulated(config, role)]
+    if simulated:
+        limits.append(
+            f"**Simulated.** The roles {', '.join(simulated)} were played by the embedded "
+            "simulator, which is no language model: the gains say nothing about a real one."
+        )
+    refused = sorted({origin.place for origin in _origins(made) if origin.verdict not in _LET_IN})
+    if refused:
+        limits.append(
+            f"**Not accepted.** The package holds edits that no test let in: {', '.join(refused)}."
+        )
+    limits += [
+        f"Of all edits that the run accepted, at most {bound:.1f} are expected to change nothing; "
+        "which ones, nobody knows.",
+        "*In sample*: a class with too few videos was tested on questions whose failures the "
+        "editor had read, so that only val and test show whether such an edit generalises.",
+        "The gains are those of the models named above, over trees made as those of the run were.",
+    ]
+    return "\n".join(f"- {limit}" for limit in limits)
+
+
+def _origins(made: Published) -> Iterator[Origin]:
+    for held in made.documents:
+        for hop in held.history.hops:
+            yield from (origin_of(hop, row) for row in hop.edits)
+
+
+def _simulated(config: Config, role: str) -> bool:
+    return _at_work(config, role) and any(
+        e.base_url == _TWIN and role in e.roles for e in config.llm.endpoints
+    )
+
+
+def _licence(made: Published, let_pass: int) -> str:
+    but = ""
+    if let_pass:
+        but = (
+            f" But for {let_pass} such passages that the seed's own documents had and that were "
+            "let pass by name: look at them before you hand this on."
+        )
+    return (
+        f"The texts were held against all {len(made.exposed)} questions of the run: they quote no "
+        "question id, no option of four words or more, no question of eight words or more, and no "
+        f"sentence with a gold answer from what their editor had read.{but} No subtitle, frame or "
+        "answer key is part of this package.\n\n"
+        "If the run's questions were Video-MME's: its licence allows academic research only, and "
+        "forbids to distribute any part of the benchmark. To repeat the run, get the questions "
+        "from the benchmark itself."
+    )
+
+
+def _files(changed: Sequence[str], *, plain: bool) -> str:
+    lines = [
+        "`skills/NAME.md`: Markdown with a front matter (name, description, task_type), as agents "
+        "read a SKILL.md. `skills/_default.md` serves task types without their own.",
+        "`prompts/system.md`, `prompts/tools/TOOL.md`: what the agent and its tools are told.",
+    ]
+    if plain:
+        lines.append("The comments that mark regions (APPENDIX, MOMENTUM) were taken out.")
+    else:
+        lines.append(
+            "Comments such as `<!-- APPENDIX_START -->` mark regions that training writes apart; "
+            "they may be taken out (`trm export --plain`)."
+        )
+    if changed:
+        lines.append("Beside that the export changed: " + "; ".join(changed) + ".")
+    else:
+        lines.append("Beside that nothing was changed.")
+    return "\n".join(f"- {line}" for line in lines)
+
+
+def _table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A Markdown table; a bar inside a cell does not end it."""
+    lines = [columns, ["---"] * len(columns), *rows]
+    return "\n".join(
+        f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in line)} |" for line in lines
+    )

@@ -1,0 +1,93 @@
+"""A workspace as the commands about its documents see it: versions, ledger. Reads only."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Literal
+
+from actors.commands.seed_options import OptionError
+from actors.config import ROOT, load_config
+from actors.ledger.reader import Reader, open_reader
+from actors.workspace.create import latest_workspace
+from actors.workspace.errors import VersionError
+from actors.workspace.lock import lock_holder
+from actors.workspace.manifest import MANIFEST
+from actors.workspace.versions import VersionMeta, read_meta, read_prompts, read_skills
+from protocol.slow import SYSTEM
+
+__all__ = ["RUN_DB", "Kind", "chain_of", "find_workspace", "texts_of", "workspace_ledger"]
+
+RUN_DB = "run.db"
+Kind = Literal["skills", "prompts"]
+
+
+def find_workspace(given: Path | None) -> Path:
+    """The workspace that was named, else the latest of the demo, as ``bin/train --resume`` does.
+
+    Raises OptionError if there is none.
+    """
+    if given is None:
+        config = load_config(ROOT / "config" / "demo.yaml")
+        root = Path(config.run.workspaces).expanduser()
+        root = root if root.is_absolute() else ROOT / root
+        given = latest_workspace(root, config.run.name)
+        if given is None:
+            raise OptionError(
+                f"there is no {root / config.run.name}-NNN; name a workspace, or make one with "
+                "bin/train"
+            )
+    if not (given / MANIFEST).is_file():
+        raise OptionError(
+            f"{given}: is no workspace (it has no {MANIFEST}); name one that a run made"
+        )
+    return given
+
+
+def chain_of(workspace: Path, kind: Kind, version: str) -> tuple[VersionMeta, ...]:
+    """A version and its ancestors, the seed's version first.
+
+    Raises VersionError naming the versions there are, or a chain that does not end; BadFile.
+    """
+    folder = workspace / kind
+    chain = [read_meta(folder, version)]
+    while (parent := chain[-1].parent) is not None:
+        if any(meta.version == parent for meta in chain):
+            raise VersionError(
+                folder / version, f"is its own ancestor by way of {parent}", "restore its meta.json"
+            )
+        chain.append(read_meta(folder, parent))
+    return tuple(reversed(chain))
+
+
+def texts_of(workspace: Path, kind: Kind, version: str) -> dict[str, str]:
+    """The documents of a version by name: a class, ``system``, a tool. Verified by their hashes.
+
+    Raises VersionError if one was changed, is missing or is too many.
+    """
+    if kind == "skills":
+        skills = read_skills(workspace / kind, version)
+        return {skill.task_type: skill.text for skill in skills}
+    prompts = read_prompts(workspace / kind, version)
+    return {SYSTEM: prompts.system} | {tool.name: tool.text for tool in prompts.tools}
+
+
+@contextmanager
+def workspace_ledger(workspace: Path) -> Iterator[Reader]:
+    """The workspace's ``run.db``, also while a run writes it.
+
+    Raises OptionError if it is missing, damaged or of another version of this program.
+    """
+    path = workspace / RUN_DB
+    if not path.is_file():
+        raise OptionError(f"{path}: is missing; restore it from a copy: what happened stands there")
+    log = path.with_name(f"{path.name}-wal")
+    unsettled = log.exists() and log.stat().st_size > 0
+    held = lock_holder(workspace) is not None
+    try:
+        with open_reader(path, at_rest=not held and not unsettled) as reader:
+            yield reader
+    except sqlite3.Error as error:
+        raise OptionError(str(error)) from error
