@@ -112,7 +112,7 @@ def _carried(
             found = _attributed(after[j:next_j], "\n".join(before[i:next_i]), authors)
             carried[j:next_j] = found
         if next_j < len(after):
-            carried[next_j] = None
+            carried[next_j] = origins[next_i]
         i, j = next_i + 1, next_j + 1
     return carried
 

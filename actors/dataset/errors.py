@@ -27,6 +27,7 @@ __all__ = [
 ]
 
 _SHOWN = 50
+_NAMED = 10
 _OF_A_KIND = 5  # so many of each remedy come first, so that no kind hides behind another
 
 
@@ -79,7 +80,9 @@ class MissingOutcomeError(ValueError):
 
     def __init__(self, question_ids: Iterable[str]) -> None:
         self.question_ids = tuple(sorted(question_ids))
-        super().__init__(f"no known outcome: {', '.join(self.question_ids)}")
+        named = ", ".join(self.question_ids[:_NAMED])
+        more = len(self.question_ids) - _NAMED
+        super().__init__(f"no known outcome: {named}" + (f" and {more} more" if more > 0 else ""))
 
 
 def _choose(problems: Sequence[Problem]) -> list[Problem]:

@@ -28,7 +28,7 @@ __all__ = [
 
 PoolName = Literal["diag", "val", "test"]
 _POOLS: tuple[PoolName, ...] = ("diag", "val", "test")
-_REMEDY = "restore the three files of one `trm split`, or split anew"
+_REMEDY = "restore the three files of one `bin/trm split`, or split anew"
 _SAME_QUESTIONS = "give the questions that were split (data.questions and data.exclude)"
 
 T = TypeVar("T", Pools, SplitManifest, SeedInfo)

@@ -54,7 +54,9 @@ _LOOSE_MARKER = re.compile(
     r"|(?:APPENDIX|MOMENTUM)[\s\\]*_\s*(?:START|END)",
     re.IGNORECASE,
 )
-_PROMPT_FENCE = re.compile(r"<<<\s*(?:SKILL|TRAJECTORY)|(?:SKILL|TRAJECTORY)\s*>>>", re.IGNORECASE)
+_PROMPT_FENCE = re.compile(
+    r"<<<\s*(?:DOCUMENT|SKILL|TRAJECTORY)|(?:DOCUMENT|SKILL|TRAJECTORY)\s*>>>", re.IGNORECASE
+)
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 

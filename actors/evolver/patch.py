@@ -321,8 +321,11 @@ def _compare(
         return Refusal("protected", "the edit would change the front matter or a region")
     if before.frozen_texts != after.frozen_texts:
         return Refusal("frozen", "the edit would change a frozen section")
-    covered = _covered(before, splice.start + len(splice.removed))
-    if not before.open_fence and covered != _covered(after, splice.start + len(splice.inserted)):
+    if not _reads_the_same(
+        before,
+        _covered(before, splice.start + len(splice.removed)),
+        _covered(after, splice.start + len(splice.inserted)),
+    ):
         return Refusal("protected", "the edit would open or close a code fence over other text")
     size = len(after.body_text)
     if size > ceiling and size > len(before.body_text):
@@ -330,11 +333,20 @@ def _compare(
     return None
 
 
+def _reads_the_same(
+    before: SkillDocument, was: list[tuple[int, int]], now: list[tuple[int, int]]
+) -> bool:
+    """Whether fences and comments hold the same text as before; where one was left open, they
+    may also hold less of it: that is its repair."""
+    if not before.open_fence:
+        return was == now
+    return all(any(old[0] <= new[0] and new[1] <= old[1] for old in was) for new in now)
+
+
 def _covered(document: SkillDocument, position: int) -> list[tuple[int, int]]:
     """What stands in code fences and comments behind a position, counted from the body's end.
 
-    The same before and after an edit, if the edit changes the reading of nothing but itself.
-    A block that is open at the position and ends there, blank lines aside, covers nothing.
+    Blank lines do not count; an open block has a last entry of its own.
     """
     end = document.body.end
     behind = (Span(max(block.start, position), block.end) for block in document.blocks)

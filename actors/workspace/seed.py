@@ -48,7 +48,7 @@ __all__ = [
 ]
 
 _FIRST = "v1"
-_REMEDY = "make the seed anew with `trm seed`"
+_REMEDY = "make the seed anew with `bin/trm seed`"
 
 
 def freeze_split(
@@ -212,7 +212,7 @@ def open_seed(folder: Path) -> Seed:
         first = problems[0]
         remedy = first.remedy
         if len(problems) > 1:
-            remedy += f" (1 of {len(problems)} problems: `trm status {folder}` lists them)"
+            remedy += f" (1 of {len(problems)} problems: `bin/trm status {folder}` lists them)"
         raise type(first)(first.path, first.what, remedy)
     assert seed is not None, "no problem was found"
     return seed

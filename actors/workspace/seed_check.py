@@ -34,7 +34,7 @@ SEED = "seed.json"
 BASELINE = "baseline.db"
 POOLS = "pools.json"
 SPLIT_MANIFEST = "split_manifest.json"
-_REMEDY = "make the seed anew with `trm seed`"
+_REMEDY = "make the seed anew with `bin/trm seed`"
 _POOLS: tuple[Literal["diag", "val", "test"], ...] = ("diag", "val", "test")
 
 T = TypeVar("T", bound=msgspec.Struct)

@@ -80,6 +80,7 @@ def test_p1_6_layer_3_damaged_markers_are_named(text: str) -> None:
         "<!-- ＡＰＰＥＮＤＩＸ＿ＳＴＡＲＴ -->",
         "before SKILL>>> after",
         "<<<TRAJECTORY",
+        "document >>>",
         "<!-- \u0410\u0420\u0420\u0415NDI\u0425_START -->",
         "<!-- \u039cOMENTUM_END -->",
         "<!-- APPENDI\u0301X_START -->",

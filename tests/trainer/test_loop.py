@@ -7,6 +7,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from actors.config import load_config
 from actors.trainer.state import TrainerState
 from protocol.base import Refused
 from protocol.ledger import EvaluationRow, RejectedRow, Select, StepRow, rows_of
@@ -251,3 +252,19 @@ async def test_other_skills_stand_as_the_epoch_found_them(tmp_path: Path) -> Non
         job.skill.text for job in house.rolled if job.run_key == "e1/counting-problem/s2/rollout"
     ]
     assert set(later) == {"start\ngood\n"}
+
+
+async def test_a_score_of_zero_is_a_score(tmp_path: Path) -> None:
+    """A pass with nothing right is no missing pass: on resume it stands and is not run again.
+
+    A peer took 0.0 for "not evaluated", ran its baseline again and began at step 0.
+    """
+    async with opened(tmp_path, "trainer.epochs=1") as (house, tasks):
+        house.edit = lambda _: None
+        await (await house.start(tasks)).train(Train())
+        rows = Rows(rows=await house.database.select(Select(table="evaluations")))
+        assert {row.right for row in rows_of(EvaluationRow, rows)} == {0}
+        house.config = load_config(None, ["trainer.epochs=2"])
+        house.rolled.clear()
+        await (await house.start(tasks, restored=house.checkpoints[-1])).train(Train())
+        assert {job.run_key.split("/")[0] for job in house.rolled} == {"e2"}
