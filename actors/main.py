@@ -23,8 +23,10 @@ COMMANDS = (
     "diff",
     "patch",
     "export",
+    "report",
     "tree",
     "gate",
+    "factorial",
     "answers",
     "replay",
 )

@@ -313,7 +313,13 @@ class SlowRow(Row, frozen=True, kw_only=True, tag=True):
 
 
 class EpochRow(Row, frozen=True, kw_only=True, tag=True):
-    """An epoch that is whole. sum_alpha bounds the expected false accepts (GATE.md, After)."""
+    """An epoch that is whole. tests: decisions that spent candidate rollouts.
+
+    sum_alpha bounds the expected false accepts (GATE.md, After). Candidates that were found
+    untestable count in it: whether one is, depends on the snapshot, so that leaving them out
+    would choose by it. Not covered, and not in the sum: ``seed_draws``, the tests against the
+    seed's own answers, which also chose the diag questions.
+    """
 
     TABLE: ClassVar[str] = "epochs"
     KEY: ClassVar[tuple[str, ...]] = ("epoch",)
@@ -324,6 +330,7 @@ class EpochRow(Row, frozen=True, kw_only=True, tag=True):
     tests: int
     accepted: int
     sum_alpha: float
+    seed_draws: int
     epochs_since_best_improved: int
 
 

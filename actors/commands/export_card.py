@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from actors.commands.blame_report import Origin, origin_of
 from actors.commands.export_parts import Gain, Published
 from actors.commands.lineage import edit_key
+from actors.curves import bound_lines
 from actors.trainer.score import wilson
 from protocol.settings import Config
 
@@ -191,7 +192,6 @@ def _odds(origin: Origin) -> tuple[str, str, str, str]:
 
 def _limits(made: Published) -> str:
     config = made.config
-    bound = sum(row.sum_alpha for row in made.epochs)
     limits = []
     if config.agent.skill_routing == "oracle":
         limits.append(
@@ -213,8 +213,7 @@ def _limits(made: Published) -> str:
             f"**Not accepted.** The package holds edits that no test let in: {', '.join(refused)}."
         )
     limits += [
-        f"Of all edits that the run accepted, at most {bound:.1f} are expected to change nothing; "
-        "which ones, nobody knows.",
+        " ".join(bound_lines(made.epochs)) + " Which ones, nobody knows.",
         "*In sample*: a class with too few videos was tested on questions whose failures the "
         "editor had read, so that only val and test show whether such an edit generalises.",
         "The gains are those of the models named above, over trees made as those of the run were.",
@@ -263,7 +262,7 @@ def _files(changed: Sequence[str], *, plain: bool) -> str:
     else:
         lines.append(
             "Comments such as `<!-- APPENDIX_START -->` mark regions that training writes apart; "
-            "they may be taken out (`trm export --plain`)."
+            "they may be taken out (`bin/trm export --plain`)."
         )
     if changed:
         lines.append("Beside that the export changed: " + "; ".join(changed) + ".")

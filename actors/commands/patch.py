@@ -38,7 +38,7 @@ append needs no target, delete no content; support and reason may be left out.
 
 statuses: applied, no_match, ambiguous, protected, marker, frozen, empty, noop, too_long,
 over_budget; why, says the edit's "detail".
-A leak check needs a run's questions; it is made in training and by `trm export`, not here.
+A leak check needs a run's questions; it is made in training and by `bin/trm export`, not here.
 
 exit codes: 0 all edits applied, 1 an edit was refused or nothing could be written,
             2 document or edits cannot be read (nothing is written then)"""

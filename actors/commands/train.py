@@ -16,6 +16,7 @@ import anyio
 import structlog
 
 from actors.commands.aa import compare_with_itself
+from actors.commands.check import add_check_options, check
 from actors.config import ROOT, ConfigError
 from actors.dataset.errors import DataError
 from actors.launch import Launch, fresh, resume
@@ -55,6 +56,7 @@ def add_train_parser(commands: argparse._SubParsersAction[argparse.ArgumentParse
             "  bin/train my.yaml --set trainer.epochs=5    your own run\n"
             "  bin/train --resume                          go on with the latest demo run\n"
             "  bin/train --resume workspaces/my-001        go on with that one\n"
+            "  bin/train my.yaml --check                   is all there, and what would it cost?\n"
             "  bin/train my.yaml --aa 100                  test the gate's level here\n\n"
             "A run stops in order on Ctrl-C or SIGTERM: what is in flight may finish within\n"
             "runtime.drain_s, a second signal stops at once. Nothing is lost either way.\n\n"
@@ -104,6 +106,7 @@ def add_train_parser(commands: argparse._SubParsersAction[argparse.ArgumentParse
         metavar="N",
         help="no training: N tests of the current package against itself (is the level kept?)",
     )
+    add_check_options(parser)
     parser.set_defaults(run=train)
 
 
@@ -116,6 +119,8 @@ def _positive(text: str) -> int:
 
 def train(arguments: argparse.Namespace) -> int:
     """Run the command; returns the exit code."""
+    if arguments.check or arguments.json:
+        return check(arguments)
     try:
         launch = _launch(arguments)
     except (ConfigError, WorkspaceError, DataError, OSError) as error:

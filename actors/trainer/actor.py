@@ -299,6 +299,7 @@ class TrainerActor(Actor):
             tests=row.tests,
             accepted=row.accepted,
             sum_alpha=row.sum_alpha,
+            seed_draws=row.seed_draws,
             epochs_since_best_improved=state.epochs_since_best_improved,
         )
 

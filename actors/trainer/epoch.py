@@ -185,14 +185,16 @@ def _own(skill: Skill, task_type: str) -> Skill:
 def epoch_row(
     epoch: int, package: Package, decisions: Sequence[DecisionRow], since_best: int
 ) -> EpochRow:
-    """The summary of a whole epoch; tests are decisions that spent candidate rollouts."""
+    """The summary of a whole epoch (``EpochRow`` says what is counted)."""
     tested = [row for row in decisions if row.rollouts > 0]
+    at_stake = [row for row in decisions if row.rollouts > 0 or row.verdict == "untestable"]
     return EpochRow(
         epoch=epoch,
         skills_version=package.skills,
         prompts_version=package.prompts,
         tests=len(tested),
         accepted=sum(row.verdict == "accept" for row in tested),
-        sum_alpha=round(sum(row.alpha for row in tested), 10),
+        sum_alpha=round(sum(row.alpha for row in at_stake if not row.seed_draw), 10),
+        seed_draws=sum(row.seed_draw for row in at_stake),
         epochs_since_best_improved=since_best,
     )

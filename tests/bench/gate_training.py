@@ -63,6 +63,9 @@ RULES: dict[str, Callable[[], Rule]] = {
     "one draw .2/.1": lambda: _one_draw(0.2, 0.1),
     "one draw .3": lambda: _one_draw(0.3, 0.3),
     "one draw .3 + .3": lambda: Gate(gate_with("audit", draws_small=1, fresh_after=_NEVER_FRESH)),
+    "one draw .3 + .3, renewed": lambda: Gate(
+        gate_with("audit", draws_small=1, fresh_after=_NEVER_FRESH), renew=True
+    ),
     "balanced": lambda: Gate(gate_with("balanced")),
     "growth": lambda: Gate(gate_with("growth")),
     "audit": lambda: Gate(gate_with("audit")),
@@ -70,7 +73,8 @@ RULES: dict[str, Callable[[], Rule]] = {
 """Fresh rules for a training, from the most credulous on.
 
 ``one draw``: the gate as the study simulated it, by its levels for small and large classes (two
-stages: ``.3 + .3``), with one baseline draw everywhere and a snapshot that is kept until an accept.
+stages: ``.3 + .3``), with one baseline draw everywhere and a snapshot that is kept until an accept;
+``early`` and ``renewed`` undo two differences from it (see ``training_gate.Gate``).
 The last three are the profiles as they are configured by default.
 """
 

@@ -22,10 +22,8 @@ import random
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
-from functools import lru_cache, partial
+from functools import partial
 from typing import Literal
-
-import msgspec
 
 from actors.baseline.snapshot import SnapshotKey, assemble, storable, wanted_draws
 from actors.gate.decide import Answers, Rules, decide
@@ -38,8 +36,8 @@ from protocol.baseline import Draws
 from protocol.dataset import Question, Unit
 from protocol.gate import Verdict
 from protocol.ledger import BaselineRow, DecisionRow, OutcomeRow
-from protocol.rollout import Answered
 from protocol.settings import GateSettings
+from tests.bench.null_rows import CLASS, answered, decision_row, outcome_row, units_of
 
 __all__ = [
     "BROKEN",
@@ -52,7 +50,6 @@ __all__ = [
     "settings_of",
 ]
 
-CLASS = "a class"
 SHAPES = ((0.6, 18, 2), (0.2, 4, 16), (0.2, 10, 10))
 EPOCHS, CANDIDATES = 3, 4
 
@@ -149,7 +146,7 @@ class _Class:
     decisions: list[DecisionRow] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.units = _units(self.setting.n_units)
+        self.units = units_of(self.setting.n_units)
         self.truth = [accuracy(self.draw) for _ in self.units]
 
     def story(self) -> list[Verdict]:
@@ -174,9 +171,9 @@ class _Class:
         for step in range(1, 1 + CANDIDATES):
             key = f"e1/class/s{step}"
             verdict: Verdict = "accept" if step == CANDIDATES else "reject"
-            self.decisions.append(_decision(key, 1, step, "v0", verdict, 0))
+            self.decisions.append(decision_row(key, 1, step, "v0", verdict, 0))
             self.outcomes += [
-                _outcome(f"{key}/gate/b0", unit, self._right(unit.questions[0]))
+                outcome_row(f"{key}/gate/b0", unit, self._right(unit.questions[0]))
                 for unit in self.units
             ]
         self.version = 1
@@ -210,7 +207,7 @@ class _Class:
         verdict = self._stage(ordered, snapshot, f"{run_key}/gate")
         if verdict == "accept" and stages_of(self.setting.settings) == 2:
             verdict = self._stage(ordered, self._snapshot(0, run_key), f"{run_key}/confirm")
-        self.decisions.append(_decision(run_key, epoch, step, skill, verdict, known.generation))
+        self.decisions.append(decision_row(run_key, epoch, step, skill, verdict, known.generation))
         if verdict == "accept":
             self.version += 1  # another text, a snapshot still to be drawn
         return verdict
@@ -232,7 +229,7 @@ class _Class:
             if (row.skill_hash, row.generation, row.confirms) == (skill, generation, confirms)
         ]
         results = [
-            (wanted, _answered(wanted.question.question_id, self._right(wanted.question)))
+            (wanted, answered(wanted.question.question_id, self._right(wanted.question)))
             for wanted in wanted_draws(self.units, there, k)
         ]
         new = storable(key, results)
@@ -271,7 +268,7 @@ class _Class:
             for unit in ordered[ends[index] : ends[index + 1]]:
                 right = self._right(unit.questions[0], drift)
                 block.append((right,))
-                self.outcomes.append(_outcome(f"{run_key}/b{index}", unit, right))
+                self.outcomes.append(outcome_row(f"{run_key}/b{index}", unit, right))
             blocks.append(block)
             standing = decide(ladder, blocks, rules)
         return standing.verdict
@@ -287,107 +284,6 @@ def accuracy(draw: random.Random) -> float:
     """One question's true accuracy."""
     [(_, a, b)] = draw.choices(SHAPES, [share for share, _, _ in SHAPES])
     return draw.betavariate(a, b)
-
-
-@lru_cache
-def _units(n_units: int) -> tuple[Unit, ...]:
-    return tuple(
-        Unit(
-            unit_id=f"{CLASS}/{i}",
-            video_id=str(i),
-            task_type=CLASS,
-            questions=(
-                Question(
-                    question_id=str(i),
-                    video_id=str(i),
-                    task_type=CLASS,
-                    question="?",
-                    options=("1", "2"),
-                    answer="A",
-                ),
-            ),
-        )
-        for i in range(n_units)
-    )
-
-
-@lru_cache(maxsize=1024)
-def _answered(question_id: str, right: bool) -> Answered:
-    return Answered(
-        question_id=question_id,
-        right=right,
-        letter="A",
-        submitted="A",
-        confidence=0.5,
-        stop="submitted",
-        n_steps=1,
-    )
-
-
-def _decision(
-    run_key: str, epoch: int, step: int, skill: str, verdict: Verdict, generation: int
-) -> DecisionRow:
-    row = _no_decision()
-    return msgspec.structs.replace(
-        row,
-        run_key=run_key,
-        epoch=epoch,
-        step=step,
-        verdict=verdict,
-        snapshot_hash=skill,
-        generation=generation,
-    )
-
-
-@lru_cache
-def _no_decision() -> DecisionRow:
-    return DecisionRow(
-        run_key="",
-        epoch=0,
-        step=0,
-        task_type=CLASS,
-        current_hash="",
-        candidate_hash="",
-        verdict="",
-        reason="",
-        alpha=0.0,
-        n_units=0,
-        evaluated=0,
-        wins=0,
-        losses=0,
-        ties=0,
-        missing=0,
-        e_value=1.0,
-        p_gate=1.0,
-        lower_bound=None,
-        looks="[]",
-        in_sample=False,
-        rollouts=0,
-        prompts_version="v1",
-    )
-
-
-def _outcome(run_key: str, unit: Unit, right: bool) -> OutcomeRow:
-    return OutcomeRow(
-        run_key=run_key,
-        question_id=unit.video_id,
-        video_id=unit.video_id,
-        task_type=CLASS,
-        outcome="right" if right else "wrong",
-        letter="A",
-        submitted="A",
-        confidence=0.5,
-        stop="submitted",
-        missing_kind=None,
-        detail="",
-        n_steps=1,
-        prompt_tokens=0,
-        completion_tokens=0,
-        seconds=0.0,
-        skill_hash="",
-        prompts_version="v1",
-        salt="",
-    )
 
 
 def _every() -> Iterator[Setting]:

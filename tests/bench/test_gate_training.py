@@ -22,7 +22,7 @@ from tests.bench.planted import STUDY, Setting, accuracies, plant, shift_for
 from tests.bench.training_figure import Bar, Panel, figure
 
 SMALL = msgspec.structs.replace(STUDY, sizes=(8, 12, 16, 20), n_epochs=2, n_candidates=3)
-GATES = [name for name in RULES if name.startswith("one draw") and "early" not in name]
+GATES = [name for name in RULES if name.startswith("one draw") and "," not in name]
 
 
 def trained(rule: str, setting: Setting, n_seeds: int) -> list[Training]:

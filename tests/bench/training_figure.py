@@ -12,7 +12,7 @@ import msgspec
 
 __all__ = ["Bar", "Panel", "figure"]
 
-_LABEL_W, _PANEL_W, _GAP, _ROW_H, _TOP, _BOTTOM = 150, 230, 46, 24, 64, 30
+_LABEL_W, _PANEL_W, _GAP, _ROW_H, _TOP, _BOTTOM = 170, 230, 46, 24, 64, 30
 _INK, _FAINT = "#24292f", "#d0d7de"
 
 

@@ -36,11 +36,15 @@ class Gate:
     """The gate, with the state that its actor carries from epoch to epoch.
 
     early_power: gives up on conditional power before the first block too, as the study did.
+    renew: what a second stage drew of the current text replaces the snapshot if it refuses.
     """
 
-    def __init__(self, settings: GateSettings, *, early_power: bool = False) -> None:
+    def __init__(
+        self, settings: GateSettings, *, early_power: bool = False, renew: bool = False
+    ) -> None:
         self._settings = settings
         self._early_power = early_power
+        self._renew = renew
         self._state = GateState()
         self._outcomes: list[OutcomeRow] = []
         self._decisions: list[DecisionRow] = []
@@ -65,13 +69,15 @@ class Gate:
         self._outcomes += _outcomes(test, "gate", ladder[:candidate], right)
         if standing.verdict == "accept" and stages_of(self._settings) > 1:
             draws = [test.right(SECOND_BASE + draw, test.current) for draw in range(k)]
-            fresh = assemble(units, _snapshot_rows(test, 0, draws), k)
+            drawn = _snapshot_rows(test, known.generation, draws)
             right = test.right(SECOND, test.candidate)
-            ladder = build_ladder(ordered, fresh, records)
+            ladder = build_ladder(ordered, assemble(units, drawn, k), records)
             standing, more = self._decide(ladder, right)
             self._outcomes += _outcomes(test, "confirm", ladder[:more], right)
             baseline += k * test.n_units
             candidate += more
+            if self._renew and standing.verdict != "accept":
+                self._snapshots[name] = drawn
         self._decisions.append(_decision(test, standing, known.generation))
         return Tried(
             accepted=standing.verdict == "accept",

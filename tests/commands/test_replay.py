@@ -113,6 +113,8 @@ async def test_the_gate_decides_again_as_the_run_did(
         found = redecide(parse_rule("gate", settings), test)
         row = test.row
         assert (found.verdict, found.wins, found.losses) == (row.verdict, row.wins, row.losses)
+        seen_before = any(unit.ema is not None for unit in test.stages[0].ladder)
+        assert seen_before == (row.epoch > 1)
 
 
 async def test_a_ladder_that_is_not_the_one_that_was_asked_is_told(tmp_path: Path) -> None:
@@ -136,7 +138,7 @@ async def demo_run(folder: Path) -> Path:
     launch.lock.release()
     config = launch.config
     frozen = load_frozen(folder, load_dataset(launch.paths.questions, None).questions)
-    task_type, units = sorted(class_units(config, frozen).items())[0]
+    units = class_units(config, frozen)[CLASS]
     ladder = fold_units(
         units,
         seed=config.run.seed,
@@ -144,16 +146,16 @@ async def demo_run(folder: Path) -> Path:
         design_share=config.data.design_share,
         trainable_min_units=config.data.trainable_min_units,
     ).ladder
-    world = await _decided(config, task_type, ladder)
+    world = await _decided(config, ladder)
     texts = [
-        DocumentRow(hash=skill.hash, task_type=task_type, text=skill.text)
+        DocumentRow(hash=skill.hash, task_type=CLASS, text=skill.text)
         for skill in {row.skill for row in world.rolled}
     ]
     store(folder / "run.db", [*world.rows.values(), *texts])
     return folder
 
 
-async def _decided(config: Config, task_type: str, ladder: tuple[Unit, ...]) -> World:
+async def _decided(config: Config, ladder: tuple[Unit, ...]) -> World:
     def answer(request: Rollout) -> float:
         last = request.skill.text[-1]
         return 0.4 + (int(last) / 10 if last.isdigit() else 0.0)
@@ -163,10 +165,10 @@ async def _decided(config: Config, task_type: str, ladder: tuple[Unit, ...]) -> 
     for step, gain in enumerate((0, 5, 2), start=1):
         await world.gate.test(
             Trial(
-                scope=Scope(epoch=1, step=step, task_type=task_type),
-                run_key=step_key(1, task_type, step),
-                current=Skill(task_type=task_type, text="as it stood"),
-                candidate=Skill(task_type=task_type, text=f"candidate {gain}"),
+                scope=Scope(epoch=1, step=step, task_type=CLASS),
+                run_key=step_key(1, CLASS, step),
+                current=Skill(task_type=CLASS, text="as it stood"),
+                candidate=Skill(task_type=CLASS, text=f"candidate {gain}"),
                 prompts=PROMPTS,
                 units=ladder,
                 in_sample=False,

@@ -115,10 +115,11 @@ def test_a_missing_answer_is_no_pair() -> None:
 
 def test_only_the_first_draw_is_read_by_rules_that_draw_once() -> None:
     """Three draws: the gate reads all of them, the others the oldest."""
-    ladder = tuple(LadderUnit(unit_id=str(i), draws=((False, True, True),)) for i in range(8))
+    ladder = tuple(LadderUnit(unit_id=str(i), draws=((i >= 3, True, True),)) for i in range(8))
     whole = in_blocks(ladder, [(True,)] * 8, None)
-    assert verdict("mcnemar", whole) == "accept"
-    assert redecide(parse_rule("strict", SETTINGS), stored(whole)).wins == 8
+    assert verdict("mcnemar", whole) == "accept"  # 1/8; with all draws it would be (3/4)^3
+    assert verdict("gate", whole) == "untestable"
+    assert redecide(parse_rule("strict", SETTINGS), stored(whole)).wins == 3
 
 
 @pytest.mark.parametrize("text", ["", "minibatch", "minibatch:0", "gate:", "gate:x", "strict:3"])

@@ -146,7 +146,7 @@ def test_a_null_candidate_passes_at_most_alpha(
     n_units: int, alpha: float, k: int, n_questions: int
 ) -> None:
     """P1-1a: one fixed snapshot and a blind order keep the level, without the futility stops."""
-    n_classes = 2000 if n_questions == 1 else 1000
+    n_classes = 600 if n_questions == 1 else 300
     rate = accept_rate(n_units, alpha, blind, k=k, n_questions=n_questions, n_classes=n_classes)
     print(f"null accept rate {n_units=} {alpha=} {k=} {n_questions=}: {rate:.4f}")
     assert rate <= alpha + 3 * math.sqrt(alpha * (1 - alpha) / n_classes)
@@ -155,9 +155,9 @@ def test_a_null_candidate_passes_at_most_alpha(
 @pytest.mark.parametrize(("n_units", "study"), [(16, 0.027), (30, 0.045)])
 def test_the_rate_is_the_studys(n_units: int, study: float) -> None:
     """With all stops the rate is that of the study (section 2.2, B, alpha .1)."""
-    rate = accept_rate(n_units, 0.1, blind, futility_power=0.1, n_classes=1000)
+    rate = accept_rate(n_units, 0.1, blind, futility_power=0.1, n_classes=600)
     print(f"null accept rate with stops, {n_units=}: {rate:.4f}")
-    assert abs(rate - study) < 4 * math.sqrt(study * (1 - study) / 1000)
+    assert abs(rate - study) < 4 * math.sqrt(study * (1 - study) / 600)
 
 
 def test_an_order_that_sees_the_snapshot_breaks_the_level() -> None:

@@ -42,6 +42,7 @@ def epoch(number: int) -> EpochRow:
         tests=4,
         accepted=1,
         sum_alpha=0.8,
+        seed_draws=0,
         epochs_since_best_improved=0,
     )
 

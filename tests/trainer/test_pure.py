@@ -8,12 +8,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from actors.config import load_config
+from actors.trainer.epoch import epoch_row
 from actors.trainer.schedule import edit_budget
 from actors.trainer.score import mcnemar, score, wilson
 from actors.trainer.state import TrainerState, after_epoch, best_of
 from protocol.documents import Package
-from protocol.ledger import EvaluationRow
+from protocol.ledger import DecisionRow, EvaluationRow
 from protocol.rollout import Answered, Missed
+from tests.protocol.samples import sample
 
 EVOLVER = load_config(None).evolver
 
@@ -167,3 +169,24 @@ def test_the_budget_never_leaves_its_ends(position: int, total: int) -> None:
         <= edit_budget(EVOLVER, position, total)
         <= EVOLVER.edit_budget_start
     )
+
+
+def test_the_bound_counts_what_was_at_stake_and_names_what_it_does_not_cover() -> None:
+    """Row of an epoch: untestable candidates count, tests against the seed's answers do not."""
+
+    def made(verdict: str, alpha: float, rollouts: int, *, seed_draw: bool = False) -> DecisionRow:
+        row = sample(DecisionRow)
+        assert isinstance(row, DecisionRow)
+        return msgspec.structs.replace(
+            row, verdict=verdict, alpha=alpha, rollouts=rollouts, seed_draw=seed_draw
+        )
+
+    rows = [
+        made("accept", 0.2, 12),
+        made("reject", 0.1, 8),
+        made("untestable", 0.2, 0),  # whether it is one hangs on the snapshot
+        made("reject", 0.2, 0),  # identical to the current text: never a test
+        made("accept", 0.2, 12, seed_draw=True),
+    ]
+    row = epoch_row(3, Package(skills="v2", prompts="v1"), rows, 1)
+    assert (row.tests, row.accepted, row.sum_alpha, row.seed_draws) == (3, 2, 0.5, 1)
