@@ -75,7 +75,7 @@ def epochs_table(reader: Reader) -> Group:
 
 
 def bound_lines(epochs: Sequence[EpochRow]) -> list[str]:
-    """How many accepted edits are expected to change nothing, and which tests that does not cover."""
+    """How many accepted edits may change nothing, and which tests that does not cover."""
     bound = sum(row.sum_alpha for row in epochs)
     seeded = sum(row.seed_draws for row in epochs)
     whose = "accepted by the other tests" if seeded else "that the run accepted"

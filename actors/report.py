@@ -10,29 +10,40 @@ from rich.table import Table
 from rich.text import Text
 
 from actors.baseline.seed_db import read_predictions
+from actors.commands.run_shape import run_shape
 from actors.config import agent_of
 from actors.curves import accuracy_table, curves_table, epochs_table, outcomes_on_test, review
 from actors.dataset.pools import load_frozen
 from actors.dataset.questions import load_dataset
+from actors.gate.package_power import PackagePower, package_power
 from actors.ledger.reader import Reader, open_reader
 from actors.runtime.supervisor import Supervisor
 from actors.summary import (
     Truth,
     calls_table,
+    cost_text,
     edits_table,
+    packages_text,
     preflight_table,
     skill_texts,
     truth_table,
     where_lines,
 )
-from actors.system import Paths, RunResult, read_seed_info, seed_serves, simulated_roles
+from actors.system import (
+    Paths,
+    RunResult,
+    read_seed_info,
+    read_seed_package,
+    seed_serves,
+    simulated_roles,
+)
 from actors.tables import paired_line, render
 from actors.twin.truth import class_accuracy, classify, prompts_text
 from actors.twin.world import load_world
 from actors.workspace.versions import read_prompts
 from protocol.base import Refused
 from protocol.baseline import SeedOutcomes
-from protocol.dataset import DescribeData, PlanEpoch, Question
+from protocol.dataset import DescribeData, GetPool, PlanEpoch, Question
 from protocol.documents import Package
 from protocol.gate import GetPower, LadderSize
 from protocol.ledger import DecisionRow, EpochRow
@@ -62,10 +73,31 @@ async def preflight_report(system: Supervisor, config: Config, paths: Paths) -> 
         for work in plan.classes
     )
     power = await system.address("gate").ask(GetPower(ladders=ladders))
-    parts: list[Table | Group | Text] = [preflight_table(data, plan, power, config.trainer)]
+    val = (await system.address("dataset").ask(GetPool(pool="val"))).questions
+    test = (await system.address("dataset").ask(GetPool(pool="test"))).questions
+    shape = run_shape(
+        config,
+        plan.classes,
+        val=len(val),
+        test=len(test),
+        wrong=1.0 - sum(right.values()) / len(right) if right else 0.0,
+        serves=seed_serves(config, paths.workspace),
+        n_prompts=1 + len(read_seed_package(paths.workspace).prompts.tools),
+    )
+    parts: list[Table | Group | Text] = [
+        preflight_table(data, plan, power, config.trainer),
+        packages_text([("val", _seen(val, right)), ("test", _seen(test, right))]),
+        cost_text(shape, simulated="search" in simulated_roles(config)),
+    ]
     if not seed_serves(config, paths.workspace):
         parts.append(_foreign_baseline(config, paths))
     return render(parts)
+
+
+def _seen(questions: Sequence[Question], right: Mapping[str, bool]) -> PackagePower:
+    """What the pool can resolve, by the seed's answers: sizes alone, nothing is chosen by them."""
+    wrong = sum(not right.get(question.question_id, False) for question in questions)
+    return package_power(len(questions), wrong)
 
 
 def _foreign_baseline(config: Config, paths: Paths) -> Text:

@@ -16,6 +16,15 @@ from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
+from actors.commands.estimate import (
+    CALLS_PER_ROLLOUT,
+    SIMULATED_CALLS_PER_ROLLOUT,
+    TYPICAL,
+    Rates,
+    RunShape,
+    estimate,
+)
+from actors.gate.package_power import PackagePower
 from actors.ledger.reader import Reader
 from actors.tables import new_table
 from protocol.dataset import DataSummary, EpochPlan
@@ -33,7 +42,9 @@ from protocol.settings import TrainerSettings
 __all__ = [
     "Truth",
     "calls_table",
+    "cost_text",
     "edits_table",
+    "packages_text",
     "preflight_table",
     "skill_texts",
     "truth_table",
@@ -106,6 +117,37 @@ def preflight_table(
         "that only val shows whether an edit generalises; untestable: nothing could be accepted.",
     ]
     return Group(table, Text("\n".join(lines)))
+
+
+def packages_text(pools: Sequence[tuple[str, PackagePower]]) -> Text:
+    """What val and test can see of a whole package (exact one-sided McNemar)."""
+    lines = [
+        f"A whole package on {name}, {power.n_questions} questions at {power.alpha:g}: "
+        f"{_gain(power.gain_50)} is found with p=.5, {_gain(power.gain_80)} with p=.8."
+        for name, power in pools
+    ]
+    return Text("\n".join(lines))
+
+
+def cost_text(shape: RunShape, *, simulated: bool) -> Text:
+    """What the configured epochs will buy, by the model of ``actors.commands.estimate``.
+
+    simulated: rollouts are as short as the simulator makes them.
+    """
+    calls = SIMULATED_CALLS_PER_ROLLOUT if simulated else CALLS_PER_ROLLOUT
+    rates = Rates(
+        search=TYPICAL["search"],
+        judge=TYPICAL["judge"],
+        evolve=TYPICAL["evolve"],
+        calls_per_rollout=calls,
+        concurrency=1,
+    )
+    made = estimate(shape, rates)
+    return Text(
+        f"Expected: {made.all_rollouts.expected:,.0f} (at most {made.all_rollouts.most:,.0f}) "
+        f"rollouts, {made.all_calls.expected:,.0f} (at most {made.all_calls.most:,.0f}) calls at "
+        f"{calls:g} per rollout; bin/train --check measures tokens, money and hours."
+    )
 
 
 def _gain(share: float | None) -> str:

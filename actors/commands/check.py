@@ -175,7 +175,7 @@ def _preview(
             machine.free,
         )
     )
-    report.add(*gain_lines(split, material))
+    report.add(*gain_lines(split))
     report.table(preflight_table(split.data, split.plan, split.power, config.trainer))
     report.add(*preview.lines(config))
     return preview

@@ -18,8 +18,8 @@ from actors.commands.check_line import Line, fine, warn
 from actors.commands.estimate import (
     CALLS_PER_ROLLOUT,
     GROWTH,
+    SIMULATED_CALLS_PER_ROLLOUT,
     TYPICAL,
-    ClassShape,
     Estimate,
     Range,
     Rates,
@@ -27,13 +27,11 @@ from actors.commands.estimate import (
     RunShape,
     estimate,
 )
+from actors.commands.run_shape import run_shape
 from actors.commands.splitting import Split
-from actors.gate.levels import draws_of, stages_of
-from actors.gate.looks import block_ends
-from actors.gate.package_power import PackagePower, package_power
+from actors.gate.package_power import PackagePower
 from actors.ledger.reader import open_reader
 from actors.system import simulated_roles
-from protocol.dataset import Question
 from protocol.ledger import AttemptRow, OutcomeRow, Where
 from protocol.llm import ChatAnswer, Role
 from protocol.settings import Config
@@ -42,7 +40,6 @@ __all__ = ["Preview", "gain_lines", "preview_of", "rates_of", "shape_of"]
 
 _ENOUGH = 20  # outcomes, from which on a run's own numbers are better than any other
 _TWIN_PLACES = 1  # the simulator is one process
-_TWIN_CALLS_PER_ROLLOUT = 2.5  # of the demo
 _ROLES: tuple[Role, ...] = ("search", "judge", "evolve")
 
 
@@ -78,11 +75,8 @@ def preview_of(
 # -- gains ------------------------------------------------------------------------------
 
 
-def gain_lines(split: Split, material: Material) -> list[Line]:
-    """Classes that nothing could be accepted in, and what val and test can resolve.
-
-    Val without the classes that do not train: that is what packages are compared on.
-    """
+def gain_lines(split: Split) -> list[Line]:
+    """Classes that nothing could be accepted in, and what val and test can resolve."""
     lines = [
         warn(
             "gains",
@@ -93,20 +87,11 @@ def gain_lines(split: Split, material: Material) -> list[Line]:
         for one in split.facts.classes
         if one.ladder is not None and not one.ladder.testable
     ]
-    val = _judged_on(split, material)
-    wrong = sum(not material.right.get(question.question_id, True) for question in val)
     lines += [
-        _package_line("val", package_power(len(val), wrong)),
+        _package_line("val", split.facts.val),
         _package_line("test (if as hard as trainval)", split.facts.test),
     ]
     return lines
-
-
-def _judged_on(split: Split, material: Material) -> list[Question]:
-    """Val's questions of the classes that train; of test every one counts (row P0-3)."""
-    assert material.frozen is not None, "a split was described"
-    trained = {work.task_type for work in split.plan.classes}
-    return [question for question in material.frozen.val if question.task_type in trained]
 
 
 def _package_line(pool: str, power: PackagePower) -> Line:
@@ -123,40 +108,20 @@ def _package_line(pool: str, power: PackagePower) -> Line:
 
 def shape_of(config: Config, material: Material, *, fresh: bool, done: int) -> RunShape:
     """The sizes of what is left. done: epochs that are whole."""
-    split, frozen, trainer = material.split, material.frozen, config.trainer
+    split, frozen, package = material.split, material.frozen, material.package
     assert split is not None, "asked only where the data could be read"
     assert frozen is not None, "a split was described"
-    design = 0
-    classes = []
-    for work in split.plan.classes:
-        batches = work.batches[: trainer.max_batches]
-        n_units = len(work.ladder)
-        classes.append(
-            ClassShape(
-                task_type=work.task_type,
-                batches=tuple(map(len, batches)),
-                ladder=sum(len(unit.questions) for unit in work.ladder),
-                blocks=len(block_ends(n_units)),
-                draws=draws_of(config.gate, n_units),
-                minibatches=-(-max(map(len, batches), default=0) // config.evolver.minibatch),
-            )
-        )
-        design += sum(map(len, work.batches))
     diag = next(pool for pool in split.facts.pools if pool.pool == "diag")
-    wrong = diag.wrong or 0
-    package = material.package
-    return RunShape(
-        epochs=max(0, trainer.epochs - done),
+    return run_shape(
+        config,
+        split.plan.classes,
+        val=split.facts.val.n_questions,
+        test=len(frozen.test),
+        wrong=(diag.wrong or 0) / diag.questions if diag.questions else 0.0,
+        serves=material.serves,
+        n_prompts=1 + (0 if package is None else len(package.prompts.tools)),
         fresh=fresh,
-        classes=tuple(classes),
-        val=len(_judged_on(split, material)),
-        test=len(frozen.test) if trainer.run_holdout_eval else 0,
-        test_seed=trainer.run_holdout_eval and not material.serves,
-        seed_draw=material.serves and config.gate.seed_draw,
-        stages=stages_of(config.gate),
-        slow=min(trainer.slow_questions, design) if trainer.slow_update else 0,
-        wrong=wrong / diag.questions if diag.questions else 0.0,
-        prompts=1 + (0 if package is None else len(package.prompts.tools)),
+        done=done,
     )
 
 
@@ -171,7 +136,7 @@ def rates_of(
     rates = {role: _rate(config, role, heard) for role in _ROLES}
     assumptions = []
     twin = "search" in simulated_roles(config)
-    calls, growth = (_TWIN_CALLS_PER_ROLLOUT if twin else CALLS_PER_ROLLOUT), GROWTH
+    calls, growth = (SIMULATED_CALLS_PER_ROLLOUT if twin else CALLS_PER_ROLLOUT), GROWTH
     if twin:
         growth = GROWTH / 2.0
     if known is not None:

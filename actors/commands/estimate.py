@@ -41,6 +41,7 @@ from protocol.llm import Role
 
 __all__ = [
     "CALLS_PER_ROLLOUT",
+    "SIMULATED_CALLS_PER_ROLLOUT",
     "TYPICAL",
     "ClassShape",
     "Estimate",
@@ -52,6 +53,7 @@ __all__ = [
 ]
 
 CALLS_PER_ROLLOUT = 4.0
+SIMULATED_CALLS_PER_ROLLOUT = 2.5  # of the demo
 PROPOSED, SEEN, ACCEPTED, ANEW, EDITOR = 0.9, 0.7, 0.3, 0.75, 1.2
 GROWTH = 400.0
 

@@ -191,6 +191,7 @@ def describe(
         epoch=1,
     )
     power = tuple(_power(entry, right, config) for entry in work)
+    judged = trainable_only(val, counts)  # packages are compared on the classes that train
     facts = SplitFacts(
         pools_sha256=manifest.pools_sha256,
         dataset_fingerprint=manifest.dataset_fingerprint,
@@ -202,7 +203,7 @@ def describe(
         excluded=dataset.excluded,
         pools=(_pool("diag", diag, known), _pool("val", val, known), _pool("test", test, None)),
         moved=moved,
-        val=package_power(len(val), _wrong(val, known)),
+        val=package_power(len(judged), _wrong(judged, known)),
         test=_test_power(test, [*diag, *val], known),
         classes=_classes(counts, work, power, config),
         undiagnosed=tiered.undiagnosed,

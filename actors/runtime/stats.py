@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
+
 import msgspec
 
 from actors.runtime.control import State
 
-__all__ = ["ActorStats", "Tally"]
+__all__ = ["ActorStats", "LoopLag", "Tally"]
 
 
 class Tally:
@@ -46,6 +48,33 @@ class Tally:
         """A handler ended, in whatever way, after this long."""
         self.handler_s += seconds
         self.handler_s_max = max(self.handler_s_max, seconds)
+
+
+class LoopLag:
+    """How late the event loop comes to what is due: samples of one period of statistics.
+
+    Only the runtime writes and takes them. A loop that is held up answers nobody meanwhile.
+    """
+
+    __slots__ = ("_late_s",)
+
+    def __init__(self) -> None:
+        self._late_s: list[float] = []
+
+    def add(self, late_s: float) -> None:
+        """Something was begun this long after it was due."""
+        self._late_s.append(late_s)
+
+    def take(self) -> dict[str, float]:
+        """``lag_max_ms`` and ``lag_p99_ms`` of the samples so far, and forget them.
+
+        The p99 is the smallest sample that at least 99 % do not exceed; both are 0 without one.
+        """
+        ordered, self._late_s = sorted(self._late_s), []
+        if not ordered:
+            return {"lag_max_ms": 0.0, "lag_p99_ms": 0.0}
+        p99 = ordered[math.ceil(0.99 * len(ordered)) - 1]
+        return {"lag_max_ms": round(ordered[-1] * 1e3, 2), "lag_p99_ms": round(p99 * 1e3, 2)}
 
 
 class ActorStats(msgspec.Struct, frozen=True, kw_only=True):

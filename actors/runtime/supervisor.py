@@ -37,8 +37,8 @@ from actors.runtime.errors import (
 from actors.runtime.faults import FaultPlan
 from actors.runtime.ref import OUTSIDE, Ref
 from actors.runtime.signals import watch_signals
-from actors.runtime.stats import ActorStats
-from actors.runtime.watch import log_stats, report_stats, watch_blocked
+from actors.runtime.stats import ActorStats, LoopLag
+from actors.runtime.watch import log_stats, measure_lag, report_stats, watch_blocked
 from actors.runtime.wiring import ActorSpec, Wiring
 from protocol.settings import RuntimeSettings
 
@@ -85,6 +85,7 @@ class Supervisor:
         self._checkpoints_of = (sink, restored or {})
         self._cells: dict[str, Cell] = {}
         self._started: list[Cell] = []
+        self._lag = LoopLag()
         self._draining = False
         self._stop_now = False
         self._asked_twice = False
@@ -152,7 +153,9 @@ class Supervisor:
         if self._signals:
             await self._tasks.start(watch_signals, self, name="signals")
         cells = list(self._cells.values())
-        self._tasks.start_soon(report_stats, cells, self._settings.stats_s, name="stats")
+        every_s = self._settings.stats_s
+        self._tasks.start_soon(measure_lag, self._lag, every_s, name="lag")
+        self._tasks.start_soon(report_stats, cells, self._lag, every_s, name="stats")
         self._tasks.start_soon(watch_blocked, cells, self._blocked_s, name="watch")
         for cell in cells:
             if self._draining:
@@ -285,7 +288,7 @@ class Supervisor:
             with anyio.CancelScope(shield=True):
                 for cell in reversed(self._started):
                     await cell.stop()
-                log_stats(self._started)
+                log_stats(self._started, self._lag)
                 log.info("runtime.stopped")
             self._stopped.set()
             if self._fatal is not None:

@@ -15,22 +15,37 @@ import structlog
 
 from actors.runtime.cell import Cell
 from actors.runtime.envelope import Envelope
+from actors.runtime.stats import LoopLag
 
-__all__ = ["dump_tasks", "log_stats", "report_stats", "watch_blocked"]
+__all__ = ["dump_tasks", "log_stats", "measure_lag", "report_stats", "watch_blocked"]
+
+_LAG_SAMPLES = 300  # per period of statistics: one every 0.1 s with the default of 30 s
 
 log = structlog.stdlib.get_logger("actors.runtime")
 
 
-def log_stats(cells: Sequence[Cell]) -> None:
-    """One ``runtime.stats`` event; ``actors`` holds the fields of ``ActorStats`` of each."""
-    log.info("runtime.stats", actors=[msgspec.to_builtins(cell.stats()) for cell in cells])
+def log_stats(cells: Sequence[Cell], lag: LoopLag) -> None:
+    """One ``runtime.stats`` event: the event loop's lag since the one before (``LoopLag``).
+
+    ``actors`` holds the fields of ``ActorStats`` of each.
+    """
+    actors = [msgspec.to_builtins(cell.stats()) for cell in cells]
+    log.info("runtime.stats", **lag.take(), actors=actors)
 
 
-async def report_stats(cells: Sequence[Cell], every_s: float) -> None:
+async def report_stats(cells: Sequence[Cell], lag: LoopLag, every_s: float) -> None:
     """Log the statistics every ``every_s`` seconds, for ever."""
     while True:
         await anyio.sleep(every_s)
-        log_stats(cells)
+        log_stats(cells, lag)
+
+
+async def measure_lag(lag: LoopLag, every_s: float) -> None:
+    """Sample for ever how late a task wakes up. every_s: the period of the statistics."""
+    while True:
+        due = anyio.current_time() + every_s / _LAG_SAMPLES
+        await anyio.sleep_until(due)
+        lag.add(max(anyio.current_time() - due, 0.0))
 
 
 async def watch_blocked(cells: Sequence[Cell], after_s: float) -> None:

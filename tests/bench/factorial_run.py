@@ -37,6 +37,7 @@ BUDGET = 3852
 
 _DROP_HARM = Fraction(3, 10)
 _ANSWERS = 7  # the key of this file's own luck beside those of ``planted``
+_LEARNT = 8  # and of what the edits learn by heart
 _BLOCK = 10  # pairs that a burst of failures hits together
 
 
@@ -47,7 +48,8 @@ class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
     arm: logits that arm a is better by, say because it is always drawn first.
     burst: chance that a block of pairs loses all its answers in arm a, and in arm b the same.
     lost: chance that a pair is void because of infrastructure, if arm b is wrong; none otherwise.
-    memorised: logits that every edit adds on the units that it could learn from.
+    memorised: logits that every edit adds on a unit or two that it has learnt by heart, of the
+        class's design fold; leak: of its gate fold, what the folds are there to prevent.
     """
 
     drift: float = 0.0
@@ -55,6 +57,7 @@ class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
     burst: float = 0.0
     lost: float = 0.0
     memorised: float = 0.0
+    leak: bool = False
 
 
 WORLDS: Mapping[str, Endpoint] = {
@@ -82,10 +85,16 @@ class Training(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _Truth(msgspec.Struct, frozen=True):
-    """An edit's sign and its shift in logits on every unit of its class."""
+    """An edit's sign, its shift in logits on every unit of its class, and on those it knows."""
 
     sign: int
     shift: float
+    known: frozenset[str] = frozenset()
+    memorised: float = 0.0
+
+    def on(self, unit_id: str) -> float:
+        """Logits that the edit adds."""
+        return self.shift + self.memorised * (unit_id in self.known)
 
 
 def simulate(
@@ -142,7 +151,12 @@ def _run_class(
             for nth, candidate in enumerate(planted.candidates[task][phase - 1]):
                 edit_id = f"{name}/e{phase}/{nth}"
                 group = f"{name}/e{phase}/g{nth // alternatives}" if alternatives > 1 else None
-                truths[edit_id] = _Truth(candidate.sign, candidate.shift)
+                truths[edit_id] = _Truth(
+                    candidate.sign,
+                    candidate.shift,
+                    _learnt(planted.seed, (task, phase, nth), own, endpoint),
+                    endpoint.memorised,
+                )
                 born = FactorialEdit(edit_id=edit_id, task_type=name, born=phase, group=group)
                 edits = (*edits, born)
         if not needs_pairs(edits):
@@ -150,13 +164,22 @@ def _run_class(
         drawn = [
             draw_coins(schedule.seed, pair, edits) for pair in phase_pairs(schedule, name, phase)
         ]
-        shown = {unit.unit_id for unit in own.design}
-        answered = _answers(planted, task, phase, own, endpoint, drawn, truths, shown)
+        answered = _answers(planted, task, phase, own, endpoint, drawn, truths)
         edits = tally(edits, zip(drawn, answered, strict=True))
         n_pairs += len(drawn)
         if phase <= schedule.n_epochs:
             edits = drop_harmful(edits, _DROP_HARM)
     return edits, n_pairs
+
+
+def _learnt(
+    seed: int, edit: tuple[int, int, int], own: ClassSchedule, endpoint: Endpoint
+) -> frozenset[str]:
+    """The units that an edit knows by heart."""
+    units = own.gate if endpoint.leak else own.design
+    draw = np.random.default_rng([seed, _LEARNT, *edit])
+    chosen = draw.permutation(len(units))[: max(1, len(units) // 5)]
+    return frozenset(units[place].unit_id for place in chosen)
 
 
 def _answers(
@@ -167,22 +190,24 @@ def _answers(
     endpoint: Endpoint,
     drawn: Sequence[PairCoins],
     truths: Mapping[str, _Truth],
-    shown: set[str],
 ) -> list[Outcome]:
     """What both arms of every pair came to."""
     if not drawn:
         return []
     units = [int(pair.pair.unit_id[1:]) for pair in drawn]
     base = planted.logits[task][units]
-    known = np.array([endpoint.memorised * (pair.pair.unit_id in shown) for pair in drawn])
     progress = np.array([pair.pair.index for pair in drawn]) / sum(own.pairs)
     base = base + endpoint.drift * progress
     arms = []
     for arm in ("a", "b"):
-        on = [pair.on("a") if arm == "a" else pair.on("b") for pair in drawn]
-        shift = np.array([sum(truths[edit_id].shift for edit_id in ids) for ids in on])
-        heart = known * np.array([len(ids) for ids in on])
-        arms.append(base + shift + heart + (endpoint.arm if arm == "a" else 0.0))
+        shift = [
+            sum(
+                truths[edit_id].on(pair.pair.unit_id)
+                for edit_id in (pair.on("a") if arm == "a" else pair.on("b"))
+            )
+            for pair in drawn
+        ]
+        arms.append(base + np.array(shift) + (endpoint.arm if arm == "a" else 0.0))
     luck = np.random.default_rng([planted.seed, _ANSWERS, task, phase])
     right = [luck.random(len(drawn)) < accuracies(logits) for logits in arms]
     n_blocks = len(drawn) // _BLOCK + 1

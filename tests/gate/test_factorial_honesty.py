@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from actors.gate.factorial.binomial import tail
-from tests.bench.factorial_run import QS, WORLDS, simulate
+from tests.bench.factorial_run import QS, WORLDS, Endpoint, simulate
 from tests.bench.factorial_training import NULL, lemma, main
 from tests.bench.planted import STUDY, plant
 
@@ -35,6 +35,13 @@ def test_useless_edits_are_adopted_in_at_most_q_of_the_runs(world: str) -> None:
     for row, q in zip(rows, QS, strict=True):
         assert row.adopting * N_RUNS <= most(q, N_RUNS)
         assert row.voided <= 0.05
+
+
+def test_what_the_folds_are_there_for() -> None:
+    """The same edits, had they learnt units that they are tested on, are adopted often."""
+    leak = Endpoint(memorised=WORLDS["memorise"].memorised, leak=True)
+    runs = [simulate(plant(seed, SMALL), leak, budget=360)[0] for seed in range(1, 41)]
+    assert sum(sum(run.adopted) > 0 for run in runs) > most(QS[0], len(runs))
 
 
 def test_helpful_edits_are_found() -> None:

@@ -38,5 +38,6 @@ class Gaps:
             msgspec.MsgspecError,
             sqlite3.Error,
         ) as error:
-            self.told.append(f"{what}: {error}")
+            why = f"has no {error}" if isinstance(error, KeyError) else str(error)
+            self.told.append(f"{what}: {why}")
             return otherwise

@@ -148,11 +148,7 @@ def _path_figure(one: Candidate, number: int) -> Markup | None:
     path = one.paths[number]
     if not path.looks:
         return None
-    name = (
-        f"e-value, {path.name}"
-        if path.name
-        else "e-value by units tested; ticks: where it may accept"
-    )
+    what = f"e-value, {path.name}" if path.name else "e-value by units tested"
     return el("figure.epath", el("figcaption", f"{what}; ticks: it may accept"), e_path(path))
 
 

@@ -1,7 +1,7 @@
 """Questions, outcomes and transcripts as the page's script reads them.
 
-What the rollouts over a video hold is packed together: equal lines once, then deflated, then base64,
-so that nothing in it can be taken for markup. The script unpacks what is looked at, nothing else.
+What the rollouts over a video hold is packed together: equal lines once, deflated, base64, so that
+nothing in it can be taken for markup. The script unpacks what is looked at, nothing else.
 """
 
 from __future__ import annotations

@@ -6,6 +6,6 @@ changes nothing has coins that are fair given all outcomes (the coin lemma, stud
 the false discovery rate of a run's adopted edits follows (T7).
 
 Pure: ``schedule`` says what will be drawn, ``coins`` who is on, ``tally`` counts, ``drop`` turns
-off what harms, ``stepup`` adopts, ``sentinel`` checks the coins, ``report`` tells. Nothing here
+off what harms, ``stepup`` adopts, ``sentinel`` checks the coins, ``course`` retells a log, ``report`` tells. Nothing here
 draws an answer, and nothing may look at an outcome when it fixes a coin or a count of pairs.
 """
