@@ -242,3 +242,16 @@ def test_a_resumed_run_keeps_its_agent() -> None:
         new = load_config(None, [f"agent.{name}={changed}"])
         expected = [] if name in ("concurrency", "vision") else [f"agent.{name}"]
         assert [key for key, _, _ in changed_keys(old, new)] == expected
+
+
+def test_run_the_benchmarks_configuration_is_whole() -> None:
+    """Row run: ``config/train_videomme.yaml`` is read as it is; three epochs of the long part."""
+    config = load_config(ROOT / "config" / "train_videomme.yaml")
+    assert (config.data.duration, config.trainer.epochs, config.split.val_wrong_min) == (
+        "long",
+        3,
+        20,
+    )
+    assert (config.split.n_trainval, config.split.n_test, config.split.val_ratio) == (100, 200, 0.4)
+    assert config.agent.concurrency == config.llm.concurrency == 256
+    assert not any(endpoint.base_url == "twin" for endpoint in config.llm.endpoints)
