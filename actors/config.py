@@ -14,6 +14,7 @@ from pathlib import Path
 import msgspec
 import yaml
 
+from actors.places import INSTALLED, ROOT
 from protocol.settings import Config
 
 __all__ = [
@@ -28,7 +29,6 @@ __all__ = [
     "subject_of",
 ]
 
-ROOT = Path(__file__).resolve().parents[1]
 DEFAULT = ROOT / "config" / "default.yaml"
 
 # What may differ when a run is resumed: it changes pace, place or length, never a result.
@@ -104,10 +104,12 @@ def _parse(text: str, source: str) -> object:
 
 
 def _read(path: Path) -> Tree:
+    """A file's settings. A relative path may name one that the program brings along."""
     try:
-        text = path.read_text(encoding="utf-8")
+        text = (path if path.exists() else ROOT / path).read_text(encoding="utf-8")
     except FileNotFoundError as error:
-        raise ConfigError([f"{path}: no such file; see config/ for examples"]) from error
+        where = "config/" if not INSTALLED else str(ROOT / "config")
+        raise ConfigError([f"{path}: no such file; see {where} for examples"]) from error
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError([f"{path}: cannot be read: {error}"]) from error
     tree = _parse(text, str(path))
@@ -419,7 +421,7 @@ def changed_keys(old: Config, new: Config) -> list[tuple[str, object, object]]:
 
 
 def resolve_path(text: str, config_path: Path | None) -> Path:
-    """A path of the configuration: as it is, beside the config file, or in the checkout.
+    """A path of the configuration: as it is, beside the config file, here, or as it came along.
 
     Raises ConfigError naming the places that were looked at.
     """

@@ -33,6 +33,7 @@ from actors.dataset.questions import load_dataset
 from actors.embedder.actor import check_embedder
 from actors.evolver.document import validate
 from actors.llm.endpoints import resolve_endpoints
+from actors.places import to_write
 from actors.system import Paths, local_model, uses_twin
 from actors.twin.catalog import LoadError, load_catalog
 from actors.video.fingerprint import trees_fingerprint
@@ -83,7 +84,8 @@ def fresh(config_path: Path | None, assignments: Sequence[str], workspace: Path 
     check_world(places.get("world"), places["questions"])
     trees_sha256 = _check_trees(frozen, places["trees"], config)
     _check_skills(places["seed"], seed.info.skills_version)
-    chosen = (workspace or next_workspace(_workspaces(config), config.run.name)).resolve()
+    free = workspace or next_workspace(to_write(config.run.workspaces), config.run.name)
+    chosen = free.resolve()
     run_id = f"{config.run.name}-{_settings_sha256(config)[:8]}"
     init_workspace_from_seed(
         places["seed"],
@@ -230,7 +232,7 @@ def _to_resume(
     found = workspace
     if found is None:
         config = load_config(config_path or DEMO, assignments)
-        root = _workspaces(config)
+        root = to_write(config.run.workspaces)
         found = latest_workspace(root, config.run.name)
         if found is None:
             place = root / f"{config.run.name}-NNN"
@@ -239,11 +241,6 @@ def _to_resume(
         hint = "; CONFIG goes before --resume" if found.suffix in (".yaml", ".yml") else ""
         raise ConfigError([f"--resume {found}: is no workspace (it has no manifest.json){hint}"])
     return found.resolve()
-
-
-def _workspaces(config: Config) -> Path:
-    root = Path(config.run.workspaces).expanduser()
-    return root if root.is_absolute() else ROOT / root
 
 
 def _settings_sha256(config: Config) -> str:
@@ -284,7 +281,7 @@ def _with_places(config: Config, source: Path) -> tuple[Config, dict[str, Path]]
 
 
 def _portable(place: Path) -> str:
-    """Relative inside the checkout, so that it may move; absolute elsewhere."""
+    """Relative if it came with the program, so that that may move; absolute elsewhere."""
     with suppress(ValueError):
         return str(place.relative_to(ROOT))
     return str(place)

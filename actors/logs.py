@@ -1,7 +1,8 @@
 """Where log lines go: JSON to ``logs/train.jsonl``, the same events readable on stderr.
 
-Event names are stable dotted verbs (``gate.decision``, ``actor.restarted``); scope and actor
-come from structlog's context variables, which the runtime binds. Secrets never pass.
+Event names are stable dotted verbs (``gate.decision``, ``actor.restarting``); scope and actor
+come from structlog's context variables, which the runtime binds. Secrets never pass. An event
+that brings its own ``line`` is shown on the console as that line.
 """
 
 from __future__ import annotations
@@ -10,17 +11,24 @@ import logging
 import os
 import re
 import sys
-from collections.abc import Mapping, MutableMapping
+from collections.abc import Callable, Mapping, MutableMapping
 from contextlib import suppress
 from pathlib import Path
 from typing import TextIO, cast
 
 import msgspec
 import structlog
-from structlog.typing import EventDict, WrappedLogger
+from structlog.typing import EventDict, Processor, WrappedLogger
 
 __all__ = ["configure_logs"]
 
+_LEVELS = {
+    "debug": logging.DEBUG,
+    "info": logging.INFO,
+    "warning": logging.WARNING,
+    "error": logging.ERROR,
+    "critical": logging.CRITICAL,
+}
 _SECRET = re.compile(r"(api_?key|authorization|password|secret|bearer)", re.IGNORECASE)
 _URL_USERINFO = re.compile(r"(?<=://)[^/@\s]+(?=@)")
 _QUIET_ON_CONSOLE = frozenset(
@@ -29,8 +37,14 @@ _QUIET_ON_CONSOLE = frozenset(
         "actor.stopped",
         "cache.closed",
         "cache.open",
+        "class.planned",
+        "gate.look",
         "ledger.open",
         "llm.attempt_failed",
+        "llm.call",
+        "pass.done",
+        "pass.start",
+        "rollout.done",
         "runtime.stats",
     }
 )
@@ -104,15 +118,51 @@ def _for_console(_: WrappedLogger, __: str, event: MutableMapping[str, object]) 
     stamp = event.get("timestamp")
     if isinstance(stamp, str):
         event["timestamp"] = stamp[11:19]
+    line = event.get("line")
+    if isinstance(line, str):
+        return {"timestamp": event.get("timestamp", ""), "event": line}
     return event
 
 
-def configure_logs(path: Path | None, level: str, run_id: str | None) -> TextIO | None:
+class _Tap:
+    """Hands every event to whoever adds them up, whatever level the files are kept at."""
+
+    def __init__(self, hear: Callable[[Mapping[str, object]], None]) -> None:
+        self._hear = hear
+
+    def __call__(self, _: WrappedLogger, __: str, event: EventDict) -> EventDict:
+        self._hear(event)
+        return event
+
+
+class _AtLeast:
+    """Drops what is below the level that was asked for."""
+
+    def __init__(self, level: int) -> None:
+        self._level = level
+
+    def __call__(self, _: WrappedLogger, __: str, event: EventDict) -> EventDict:
+        if _LEVELS[event["level"]] < self._level:
+            raise structlog.DropEvent
+        return event
+
+
+def configure_logs(
+    path: Path | None,
+    level: str,
+    run_id: str | None,
+    *,
+    hear: Callable[[Mapping[str, object]], None] | None = None,
+) -> TextIO | None:
     """Set structlog up for the process.
 
     path: the JSON lines file, appended to; None: console only. level: a level's name.
+    hear: is given every event from ``info`` on, even if the level keeps it out of the file; it
+    must not raise, for it would raise wherever something is logged, and must not change it.
     Returns the open file, to be closed at the end.
     """
+    wanted = _LEVELS[level.lower()]
+    heard: list[Processor] = [] if hear is None else [_Tap(hear), _AtLeast(wanted)]
     file = None if path is None else path.open("a", encoding="utf-8", buffering=1)
     structlog.contextvars.clear_contextvars()
     if run_id is not None:
@@ -127,6 +177,7 @@ def configure_logs(path: Path | None, level: str, run_id: str | None) -> TextIO 
             structlog.processors.add_log_level,
             structlog.processors.TimeStamper(fmt="iso", utc=True),
             _without_secrets,
+            *heard,
             *([] if file is None else [_JsonLines(file)]),
             _drop_quiet,
             _for_console,
@@ -136,7 +187,9 @@ def configure_logs(path: Path | None, level: str, run_id: str | None) -> TextIO 
                 exception_formatter=structlog.dev.plain_traceback,
             ),
         ],
-        wrapper_class=structlog.make_filtering_bound_logger(logging.getLevelName(level.upper())),
+        wrapper_class=structlog.make_filtering_bound_logger(
+            wanted if hear is None else min(wanted, logging.INFO)
+        ),
         logger_factory=structlog.PrintLoggerFactory(cast("TextIO", _Console())),
         cache_logger_on_first_use=False,
     )

@@ -9,6 +9,9 @@ import argparse
 import importlib
 import sys
 from collections.abc import Sequence
+from typing import NoReturn
+
+from actors.places import ROOT, as_called, version
 
 __all__ = ["COMMANDS", "build_parser", "main"]
 
@@ -33,13 +36,42 @@ COMMANDS = (
 """``NAME`` is declared by ``add_NAME_parser`` of ``actors.commands.NAME``, in this order."""
 
 
+class _Parser(argparse.ArgumentParser):
+    """Names commands as they are called here; so do the parsers of the commands."""
+
+    def format_usage(self) -> str:
+        """The usage line."""
+        self.prog = as_called(self.prog)
+        return super().format_usage()
+
+    def format_help(self) -> str:
+        """The whole help."""
+        self.prog = as_called(self.prog)
+        return as_called(super().format_help())
+
+    def exit(self, status: int = 0, message: str | None = None) -> NoReturn:
+        """End with a code, and a message on stderr."""
+        super().exit(status, None if message is None else as_called(message))
+
+
+class _Version(argparse.Action):
+    """Read only if it is asked for."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
+        """Print version, Python and the folder of what the program brings along."""
+        python = ".".join(map(str, sys.version_info[:3]))
+        sys.stdout.write(f"trm {version()} (Python {python}; config and demo in {ROOT})\n")
+        parser.exit()
+
+
 def build_parser(command: str = "") -> argparse.ArgumentParser:
     """All commands; if ``command`` is one of them that one alone, so that no other is loaded."""
-    parser = argparse.ArgumentParser(
+    parser = _Parser(
         prog="bin/trm",
         description="Trains the documents that steer a video question-answering agent.",
         epilog="Every command explains itself: bin/trm COMMAND --help",
     )
+    parser.add_argument("--version", action=_Version, nargs=0, help="say which version this is")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     for name in (command,) if command in COMMANDS else COMMANDS:
         module = importlib.import_module(f"actors.commands.{name}")

@@ -25,7 +25,7 @@ import msgspec
 
 from actors.baseline.actor import BaselineActor
 from actors.cache.actor import CacheActor
-from actors.config import ROOT, agent_of
+from actors.config import agent_of
 from actors.dataset.actor import DatasetActor
 from actors.diagnoser.actor import DiagnoserActor
 from actors.embedder.actor import EmbedderActor
@@ -33,6 +33,7 @@ from actors.evolver.actor import EvolverActor
 from actors.gate.actor import GateActor
 from actors.ledger.actor import LedgerActor
 from actors.llm.actor import LlmActor
+from actors.places import to_write
 from actors.rollout.actor import RolloutActor
 from actors.runtime.address import Address
 from actors.runtime.errors import ActorDead
@@ -262,12 +263,7 @@ def local_model(config: Config) -> Path | None:
     """The folder of the embedding model on this machine; None: there is none."""
     if config.embedding.base_url != LOCAL:
         return None
-    return _in_checkout(config.embedding.model or "")
-
-
-def _in_checkout(text: str) -> Path:
-    path = Path(text).expanduser()
-    return path if path.is_absolute() else ROOT / path
+    return to_write(config.embedding.model or "")
 
 
 def _video(config: Config, trees: Path) -> list[ActorSpec]:
@@ -281,7 +277,7 @@ def _video(config: Config, trees: Path) -> list[ActorSpec]:
                 concurrency=_WIDE,
             )
         ]
-    folder = _in_checkout(embedding.index)
+    folder = to_write(embedding.index)
     return [
         ActorSpec(
             name="embedder",

@@ -7,11 +7,14 @@ from typing import ClassVar, Literal
 from protocol.base import Message, Request
 
 __all__ = [
+    "AskEndpoints",
     "Attempt",
     "Chat",
     "ChatAnswer",
     "ChatFailed",
     "ChatMessage",
+    "EndpointSeen",
+    "EndpointsSeen",
     "FailureKind",
     "Finish",
     "ImagePart",
@@ -161,3 +164,42 @@ class Chat(Request[ChatAnswer | ChatFailed], frozen=True, kw_only=True, tag=True
     def crashed(self, detail: str) -> ChatFailed:
         """What an asker makes of a chat whose actor failed: infrastructure."""
         return ChatFailed(kind="crash", fatal=False, detail=detail)
+
+
+class EndpointSeen(Message, frozen=True, kw_only=True, tag=True):
+    """One endpoint at one moment.
+
+    limit: requests in flight at most, as it adapts; ceiling: what the limit may grow to.
+    opens_in_s: until breaker and Retry-After let a request through; 0: now.
+    """
+
+    name: str
+    roles: tuple[Role, ...]
+    in_flight: int
+    limit: int
+    ceiling: int
+    breaker: Literal["closed", "open", "half_open"]
+    opens_in_s: float
+    last_error: str
+
+
+class EndpointsSeen(Message, frozen=True, kw_only=True, tag=True):
+    """The client at one moment.
+
+    waiting: calls that are in no endpoint's hands. calls, oldest_s: calls that have not ended,
+    and the age of the oldest. paused_by: who paused it; empty: nobody. usd: spent by the
+    workspace, all its runs together; None: no endpoint has a price.
+    """
+
+    endpoints: tuple[EndpointSeen, ...]
+    waiting: int
+    calls: int
+    oldest_s: float
+    paused_by: str
+    usd: float | None
+
+
+class AskEndpoints(Request[EndpointsSeen], frozen=True, kw_only=True, tag=True):
+    """How the endpoints stand; asked by whoever shows it, never by an actor."""
+
+    IDEMPOTENT: ClassVar[bool] = True

@@ -153,7 +153,9 @@ class DataSettings(Section, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     duration: only questions of this duration class (``long``); null: all.
     exclude: names a file of question ids that are known to be wrong; null: none.
     search: how nodes are ranked; everything but ``bm25`` needs the section ``embedding``.
-    Relative paths are looked for beside the config file, then in the checkout.
+
+    Relative paths are looked for beside the config file, in the current folder, then among what
+    the program brings along: in the checkout, or in the installed package.
     """
 
     seed: str

@@ -14,6 +14,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from actors.places import as_called
+
 if TYPE_CHECKING:
     from actors.commands.ask_call import Said
     from protocol.llm import Attempt, ChatAnswer, ChatFailed
@@ -350,5 +352,5 @@ def _write(text: str) -> None:
 
 
 def _note(text: str) -> None:
-    sys.stderr.write(text.rstrip("\n") + "\n")
+    sys.stderr.write(as_called(text).rstrip("\n") + "\n")
     sys.stderr.flush()

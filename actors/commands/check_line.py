@@ -9,6 +9,8 @@ from typing import Literal
 import msgspec
 from rich.text import Text
 
+from actors.places import as_called
+
 __all__ = ["Line", "Mark", "fail", "fine", "in_words", "shown", "stops", "warn"]
 
 Mark = Literal["ok", "warning", "error"]
@@ -37,12 +39,12 @@ def fine(name: str, found: str) -> Line:
 
 def warn(name: str, found: str, remedy: str) -> Line:
     """A run would go through, with less than one may think."""
-    return Line(name=name, mark="warning", found=found, remedy=remedy)
+    return Line(name=name, mark="warning", found=found, remedy=as_called(remedy))
 
 
 def fail(name: str, found: str, remedy: str) -> Line:
     """A run would not go through, or its result would mean nothing."""
-    return Line(name=name, mark="error", found=found, remedy=remedy)
+    return Line(name=name, mark="error", found=found, remedy=as_called(remedy))
 
 
 def in_words(detail: str) -> str:

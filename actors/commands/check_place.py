@@ -162,7 +162,7 @@ def versions_lines(machine: Machine, lock: Path = ROOT / "requirements" / "run.t
     lines = []
     if machine.python < _PYTHON:
         lines.append(
-            fail("versions", f"Python {python}", "use 3.11 or newer (PYTHON=... bin/train)")
+            fail("versions", f"Python {python}", "use 3.11 or newer (TRM_PYTHON=... bin/train)")
         )
     if machine.sqlite < _SQLITE:
         lines.append(fail("versions", f"SQLite {sqlite}", "use a Python with SQLite 3.24 or newer"))

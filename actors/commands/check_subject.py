@@ -11,8 +11,9 @@ from pathlib import Path
 import msgspec
 
 from actors.commands.check_line import Line, fail, fine
-from actors.config import ROOT, ConfigError, changed_keys, load_config
+from actors.config import ConfigError, changed_keys, load_config
 from actors.launch import DEMO, resume_problems
+from actors.places import to_write
 from actors.workspace.create import latest_workspace, next_workspace
 from actors.workspace.errors import WorkspaceError
 from actors.workspace.manifest import read_manifest
@@ -63,7 +64,7 @@ def _fresh(arguments: argparse.Namespace) -> Subject:
         raise ConfigError(["--accept-change goes with --resume"])
     source = arguments.config or DEMO
     config = load_config(source, arguments.assignments)
-    target = arguments.workspace or next_workspace(_workspaces(config), config.run.name)
+    target = arguments.workspace or next_workspace(to_write(config.run.workspaces), config.run.name)
     return Subject(config, source, tuple(arguments.assignments), None, target.absolute(), 0)
 
 
@@ -71,7 +72,7 @@ def _to_resume(arguments: argparse.Namespace) -> Path:
     named: Path = arguments.resume
     if named == Path():
         config = load_config(arguments.config or DEMO, arguments.assignments)
-        root = _workspaces(config)
+        root = to_write(config.run.workspaces)
         found = latest_workspace(root, config.run.name)
         if found is None:
             place = root / f"{config.run.name}-NNN"
@@ -80,11 +81,6 @@ def _to_resume(arguments: argparse.Namespace) -> Path:
     if not (named / "manifest.json").is_file():
         raise ConfigError([f"--resume {named}: is no workspace (it has no manifest.json)"])
     return named.resolve()
-
-
-def _workspaces(config: Config) -> Path:
-    root = Path(config.run.workspaces).expanduser()
-    return root if root.is_absolute() else ROOT / root
 
 
 def config_lines(subject: Subject) -> list[Line]:

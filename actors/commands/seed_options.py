@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from actors.places import as_called
+
 if TYPE_CHECKING:
     from actors.dataset.questions import Dataset
     from protocol.seed import SplitParameters
@@ -225,5 +227,5 @@ def write(text: str) -> None:
 def note(text: str) -> None:
     """On stderr; nobody may listen any more."""
     with suppress(OSError, ValueError):
-        sys.stderr.write(text.rstrip("\n") + "\n")
+        sys.stderr.write(as_called(text).rstrip("\n") + "\n")
         sys.stderr.flush()

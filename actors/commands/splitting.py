@@ -25,6 +25,7 @@ from actors.dataset.units import make_units
 from actors.gate.levels import alpha_of, draws_of, stages_of
 from actors.gate.package_power import PackagePower, package_power
 from actors.gate.power import power_of
+from actors.places import as_called
 from actors.summary import preflight_table
 from actors.tables import render
 from protocol.dataset import ClassCount, ClassWork, DataSummary, EpochPlan, Question, Unit
@@ -326,7 +327,7 @@ def render_split(split: Split, config: Config) -> str:
     ]
     return render(
         [
-            Group(Text("\n".join(head)), _pool_table(facts), Text("\n".join(after))),
+            Group(Text("\n".join(head)), _pool_table(facts), Text(as_called("\n".join(after)))),
             preflight_table(split.data, split.plan, split.power, config.trainer),
         ]
     )

@@ -19,6 +19,7 @@ from actors.dataset.errors import DataError
 from actors.dataset.pools import load_frozen
 from actors.dataset.questions import Dataset, load_dataset
 from actors.dataset.tiers import tiered_outcomes
+from actors.places import as_called
 from actors.workspace.errors import WorkspaceError
 from actors.workspace.files import read_json, sha256_hex
 from actors.workspace.seed import BASELINE, POOLS, SEED, SPLIT_MANIFEST, seed_problems
@@ -88,7 +89,7 @@ class Looking:
     def add(self, where: str, what: str, remedy: str) -> None:
         """Note a problem once, however many checks come upon it."""
         if all((known.where, known.what) != (where, what) for known in self.problems):
-            self.problems.append(Trouble(where, what, remedy))
+            self.problems.append(Trouble(where, what, as_called(remedy)))
 
     def take(self, error: WorkspaceError) -> None:
         """Note what a room has found."""
@@ -161,7 +162,7 @@ def look_at_unfinished(looking: Looking, dataset: Dataset | None) -> None:
         steps.append("bin/trm seed --baseline-only (or --from-scratch)")
     if not (folder / POOLS).exists():
         steps += ["bin/trm diagnose", "bin/trm split"]
-    looking.facts["next"] = ", ".join([*steps, "bin/trm seed"])
+    looking.facts["next"] = as_called(", ".join([*steps, "bin/trm seed"]))
 
 
 def _split(looking: Looking) -> None:

@@ -17,10 +17,11 @@ import structlog
 
 from actors.commands.aa import compare_with_itself
 from actors.commands.check import add_check_options, check
-from actors.config import ROOT, ConfigError
+from actors.config import ConfigError
 from actors.dataset.errors import DataError
 from actors.launch import Launch, fresh, resume
 from actors.logs import configure_logs
+from actors.places import as_called, launcher
 from actors.report import final_report, preflight_report
 from actors.runtime.errors import AskFailed, StartFailed, SystemFailed
 from actors.runtime.supervisor import Supervisor
@@ -150,7 +151,7 @@ def _run(launch: Launch, n_nulls: int | None) -> int:
         workspace / "logs" / "train.jsonl", launch.config.run.log_level, launch.run_id
     )
     assert file is not None, "a path was given"
-    resume = f"{_launcher()} --resume {shlex.quote(_portable_here(workspace))}"
+    resume = f"{launcher()} --resume {shlex.quote(_portable_here(workspace))}"
     try:
         log.info("run.resumed" if launch.resumed else "run.started", folder=str(workspace))
         for change in launch.accepted:
@@ -213,11 +214,6 @@ def _final(launch: Launch, ended: TrainingEnded, result: RunResult, resume: str)
     return final_report(launch.config, launch.paths, ended, result, resume)
 
 
-def _launcher() -> str:
-    """How ``bin/train`` is called from where the user stands."""
-    return "bin/train" if Path.cwd() == ROOT else shlex.quote(str(ROOT / "bin" / "train"))
-
-
 def _portable_here(workspace: Path) -> str:
     """As short as it may be from where the user stands."""
     with suppress(ValueError):
@@ -227,5 +223,5 @@ def _portable_here(workspace: Path) -> str:
 
 def _say(text: str) -> None:
     with suppress(OSError, ValueError):  # nobody listens any more: the run matters more
-        sys.stderr.write(text.rstrip("\n") + "\n")
+        sys.stderr.write(as_called(text).rstrip("\n") + "\n")
         sys.stderr.flush()

@@ -15,6 +15,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from actors.places import as_called
+
 if TYPE_CHECKING:
     from actors.commands.tree_captions import CaptionPlan
     from actors.commands.tree_making import Failed, Made, Stopped, TreePlan
@@ -266,5 +268,5 @@ def _tell_json(made: Made | Stopped | Failed, seconds: float) -> None:
 
 
 def _note(text: str) -> None:
-    sys.stderr.write(f"{text}\n")
+    sys.stderr.write(f"{as_called(text)}\n")
     sys.stderr.flush()

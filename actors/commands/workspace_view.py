@@ -11,6 +11,7 @@ from typing import Literal
 from actors.commands.seed_options import OptionError
 from actors.config import ROOT, load_config
 from actors.ledger.reader import Reader, open_reader
+from actors.places import to_write
 from actors.workspace.create import latest_workspace
 from actors.workspace.errors import VersionError
 from actors.workspace.lock import lock_holder
@@ -31,8 +32,7 @@ def find_workspace(given: Path | None) -> Path:
     """
     if given is None:
         config = load_config(ROOT / "config" / "demo.yaml")
-        root = Path(config.run.workspaces).expanduser()
-        root = root if root.is_absolute() else ROOT / root
+        root = to_write(config.run.workspaces)
         given = latest_workspace(root, config.run.name)
         if given is None:
             raise OptionError(

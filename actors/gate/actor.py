@@ -12,9 +12,10 @@ from collections.abc import Sequence
 import anyio
 import anyio.to_thread
 import msgspec
+import structlog
 
 from actors.gate.arms import Arms, arms_of
-from actors.gate.decide import Answers, LadderUnit, Rules, decide
+from actors.gate.decide import Answers, LadderUnit, Rules, decide, look_of
 from actors.gate.ema import fold, lookup
 from actors.gate.ladder import UncoveredUnit, blind_order, build_ladder
 from actors.gate.levels import alpha_of, bound_of, draws_of, stages_of
@@ -32,6 +33,7 @@ from protocol.gate import (
     Decision,
     GetPower,
     LadderRefreshed,
+    Look,
     PowerTable,
     RefreshLadder,
     Stage,
@@ -51,6 +53,8 @@ from protocol.rollout import Answered, Missed, Rollout, out_of_budget, reasons_o
 from protocol.settings import GateSettings
 
 __all__ = ["GateActor"]
+
+log = structlog.get_logger("gate")
 
 
 class GateActor(Actor):
@@ -242,6 +246,7 @@ class GateActor(Actor):
             blocks.append(answers)
             rollouts += spent
             lost += missed
+            _tell(arms.trial.run_key, look_of(ladder, blocks), len(ladder), rules.alpha)
             if out_of_budget(missed):  # the operator's own limit: what it cut off decides nothing
                 return _outage(arms.trial, lost)
             standing = decide(ladder, blocks, rules)
@@ -356,6 +361,21 @@ class GateActor(Actor):
             for position, question in enumerate(questions):
                 tasks.start_soon(one, position, question)
         return [replies[position] for position in range(len(questions))]
+
+
+def _tell(run_key: str, look: Look, n_units: int, alpha: float) -> None:
+    """One line per block, for whoever watches; nothing that decides reads it."""
+    log.info(
+        "gate.look",
+        run_key=run_key,
+        units=look.units,
+        n_units=n_units,
+        wins=look.wins,
+        losses=look.losses,
+        missing=look.missing,
+        e=round(look.e, 4),
+        accept_from=round(1 / alpha, 2),
+    )
 
 
 def _outage(request: Trial, lost: Sequence[Missed]) -> Refused:

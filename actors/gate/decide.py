@@ -31,7 +31,7 @@ from actors.gate.looks import accept_looks, block_ends
 from actors.gate.mixture import harm_e, lower_bound
 from protocol.gate import Look, Verdict
 
-__all__ = ["Answers", "LadderUnit", "Rules", "Standing", "decide"]
+__all__ = ["Answers", "LadderUnit", "Rules", "Standing", "decide", "look_of"]
 
 SOLID_EMA = 0.9
 SOLID_TAIL = Fraction(1, 20)
@@ -172,6 +172,11 @@ def decide(
     ):
         return _lost(view, rules, "futile_power")
     return None
+
+
+def look_of(ladder: Sequence[LadderUnit], blocks: Sequence[Sequence[Answers]]) -> Look:
+    """The counts so far, for whoever watches; arguments as of ``decide``."""
+    return _look(_view(ladder, blocks).results)
 
 
 def _view(ladder: Sequence[LadderUnit], blocks: Sequence[Sequence[Answers]]) -> _View:

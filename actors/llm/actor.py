@@ -2,7 +2,8 @@
 
 A request that was answered before is answered from the cache; identical requests in progress
 share one call; the rest goes up the retry ladder. Every try and every cache hit is a row in
-the ledger. A cache that fails is a miss: it never fails a call.
+the ledger, every chat one ``llm.call`` line of the log. A cache that fails is a miss: it never
+fails a call.
 """
 
 from __future__ import annotations
@@ -10,7 +11,9 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
+from itertools import count
 
+import anyio
 import msgspec
 import structlog
 
@@ -19,6 +22,7 @@ from actors.llm.endpoints import ResolvedEndpoint, resolve_endpoints
 from actors.llm.flight import SingleFlight
 from actors.llm.ladder import Ladder
 from actors.llm.limiter import Limit
+from actors.llm.pace import Pace
 from actors.llm.pool import EndpointPool
 from actors.llm.request import PlannedCall, Unencodable, plan_call
 from actors.llm.spending import Spending
@@ -28,7 +32,14 @@ from actors.runtime.address import Address
 from actors.runtime.errors import AskFailed
 from protocol.cache import CacheGet, CacheHit, CachePut
 from protocol.ledger import AskSpent, AttemptRow, Record
-from protocol.llm import Attempt, Chat, ChatAnswer, ChatFailed
+from protocol.llm import (
+    AskEndpoints,
+    Attempt,
+    Chat,
+    ChatAnswer,
+    ChatFailed,
+    EndpointsSeen,
+)
 from protocol.settings import LimitSettings, LlmSettings
 
 __all__ = ["LlmActor"]
@@ -54,7 +65,8 @@ class _Stamps:
 class LlmActor(Actor):
     """Chats with the endpoints of ``settings``; stateless beyond breakers and connections.
 
-    environ: where the endpoints' keys are. Raises ValueError if one is missing.
+    pace: the operator's wishes. environ: where the endpoints' keys are. Raises ValueError if one
+    is missing.
     """
 
     def __init__(
@@ -64,8 +76,12 @@ class LlmActor(Actor):
         cache: Address,
         ledger: Address,
         *,
+        pace: Pace | None = None,
         environ: Mapping[str, str] = os.environ,
     ) -> None:
+        self._pace = pace or Pace()
+        self._numbers = count()
+        self._calls: dict[int, float] = {}  # chats that have not ended, and when they began
         self._settings = settings
         self._limits = limits
         self._cache = cache
@@ -95,7 +111,9 @@ class LlmActor(Actor):
                 settings.breaker_failures, settings.breaker_cooldown_s, settings.attempt_s + 1.0
             ),
             outage_s=settings.outage_s,
+            pace=self._pace,
         )
+        self._spending = spending
         self._opened = (transport, pool, Ladder(settings, pool, transport, spending))
         self._log = context.log
 
@@ -123,15 +141,61 @@ class LlmActor(Actor):
             known = await self._lookup(call)
             return known if known is not None else await self._ask(ladder, call)
 
-        reply, shared = await self._flight.run(call.key, work)
-        if isinstance(reply, ChatFailed):
-            return reply
-        if shared:
-            reply = msgspec.structs.replace(reply, cached=True, attempts=())
-        if reply.cached:
-            hit = Attempt(endpoint=_CACHE, outcome="cached", seconds=0.0)
-            await self._account(call, 0, hit, self._stamps.next(), None)
+        number, begun = next(self._numbers), anyio.current_time()
+        self._calls[number] = begun
+        try:
+            reply, shared = await self._flight.run(call.key, work)
+            if shared and isinstance(reply, ChatAnswer):
+                reply = msgspec.structs.replace(reply, cached=True, attempts=())
+            if isinstance(reply, ChatAnswer) and reply.cached:
+                hit = Attempt(endpoint=_CACHE, outcome="cached", seconds=0.0)
+                await self._account(call, 0, hit, self._stamps.next(), None)
+        finally:
+            del self._calls[number]
+        self._tell(call, reply, anyio.current_time() - begun)
         return reply
+
+    @handles(AskEndpoints)
+    async def endpoints(self, request: AskEndpoints) -> EndpointsSeen:
+        """How everything stands at this moment."""
+        assert self._opened is not None, "handlers run only after on_start"
+        _, pool, _ = self._opened
+        begun = min(self._calls.values(), default=None)
+        priced = any(endpoint.usd_per_m_prompt is not None for endpoint in self._endpoints)
+        return EndpointsSeen(
+            endpoints=pool.seen(),
+            waiting=pool.waiting,
+            calls=len(self._calls),
+            oldest_s=0.0 if begun is None else anyio.current_time() - begun,
+            paused_by=self._pace.paused_by or "",
+            usd=self._spending.usd if priced else None,
+        )
+
+    def _tell(self, call: PlannedCall, reply: ChatAnswer | ChatFailed, seconds: float) -> None:
+        """The chat's one line. first_token_s: of the try that answered."""
+        assert self._log is not None, "handlers run only after on_start"
+        told: dict[str, str | int | None]
+        if isinstance(reply, ChatFailed):
+            told = {"outcome": reply.kind, "endpoint": None, "detail": reply.detail}
+        else:
+            told = {
+                "outcome": "cached" if reply.cached else "ok",
+                "endpoint": _CACHE if reply.cached else reply.endpoint,
+                "finish": reply.finish,
+                "prompt_tokens": reply.usage.prompt_tokens,
+                "completion_tokens": reply.usage.completion_tokens,
+            }
+        tries = reply.attempts
+        first = tries[-1].first_token_s if tries and "detail" not in told else None
+        self._log.info(
+            "llm.call",
+            call=call.key[:12],
+            role=call.role,
+            attempts=len(tries),
+            seconds=round(seconds, 3),
+            first_token_s=None if first is None else round(first, 3),
+            **told,
+        )
 
     async def _ask(self, ladder: Ladder, call: PlannedCall) -> ChatAnswer | ChatFailed:
         async def note(

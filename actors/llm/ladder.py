@@ -94,8 +94,9 @@ class _Climb:
         self._counted = 0  # attempts that were no probes
         self._timeouts = 0
         self._failures: Counter[str] = Counter()
-        self._began = self._not_before = self._clock()
-        self._deadline = self._began + self._settings.total_s
+        self._began = house.pool.working_time()
+        self._not_before = self._clock()
+        self._deadline = self._not_before + self._settings.total_s
 
     async def run(self) -> ChatAnswer | ChatFailed:
         house, last = self._house, None

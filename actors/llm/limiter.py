@@ -63,6 +63,16 @@ class Limit:
         self._late: dict[str, list[float]] = {}
         self._best: dict[str, float] = {}
 
+    @property
+    def ceiling(self) -> int:
+        """The most that ``value`` may become."""
+        return self._ceiling
+
+    def allow(self, ceiling: int) -> None:
+        """Another ceiling, from now on: a lower one holds at once, a higher one is grown into."""
+        self._ceiling = ceiling
+        self.value = min(self.value, ceiling)
+
     def held_for(self, now: float) -> float:
         """Seconds for which the server asked to be left alone; 0: none."""
         return max(0.0, self._held_until - now)

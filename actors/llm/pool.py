@@ -6,7 +6,8 @@ failed it yet, then to the one with the least in flight. First come, first serve
 
 While every endpoint of a role is down the role is paused: that is said once, its calls wait,
 and each breaker lets one probe through when its cool-down is over; the first that succeeds ends
-the pause. Never sends, never reads a configuration.
+the pause. An operator's pause (``Pace``) admits nobody at all, probes neither, and stops the clock
+of an outage. Never sends, never reads a configuration.
 """
 
 from __future__ import annotations
@@ -22,7 +23,8 @@ from actors.llm.breaker import Breaker, Lease
 from actors.llm.classify import Failure, verdict_of
 from actors.llm.endpoints import ResolvedEndpoint
 from actors.llm.limiter import Limit, Permit
-from protocol.llm import Role
+from actors.llm.pace import Pace
+from protocol.llm import EndpointSeen, Role
 
 __all__ = ["EndpointPool", "Slot"]
 
@@ -65,6 +67,7 @@ class _State:
         self.breaker = breaker
         self.in_flight = 0
         self.last_error = ""
+        self.open_since = 0.0
 
     def opens_in(self, now: float) -> float:
         """Seconds until breaker and Retry-After let a request through; 0: now."""
@@ -93,7 +96,7 @@ class EndpointPool:
     """All endpoints with their limits and breakers.
 
     make_limit, make_breaker: build those of an endpoint. outage_s: how long a call waits while
-    its role is paused. clock: seconds, monotonic.
+    its role is paused. pace: the operator's wishes. clock: seconds, monotonic.
 
     Invariant: an endpoint has at most ``limit.value`` requests in flight, save those that were
     sent before the limit was cut.
@@ -106,9 +109,13 @@ class EndpointPool:
         make_breaker: Callable[[ResolvedEndpoint], Breaker],
         *,
         outage_s: float,
+        pace: Pace | None = None,
         clock: Callable[[], float] = anyio.current_time,
     ) -> None:
         self._clock = clock
+        self._pace = pace or Pace()
+        self._paused_at: float | None = None
+        self._paused_s = 0.0
         self._outage_s = outage_s
         self._states = [
             _State(place, endpoint, make_limit(endpoint), make_breaker(endpoint))
@@ -121,6 +128,45 @@ class EndpointPool:
         self._queues: dict[Role, deque[_Waiter]] = {role: deque() for role in self._of_role}
         self._down_since: dict[Role, float] = {}
         self._arrivals = 0
+        self._pace.obeyed_by(self._obey)
+        self._obey()
+
+    def working_time(self) -> float:
+        """Seconds, monotonic; it stands still while the operator has paused."""
+        now = self._clock() if self._paused_at is None else self._paused_at
+        return now - self._paused_s
+
+    def seen(self) -> tuple[EndpointSeen, ...]:
+        """Every endpoint at this moment."""
+        now = self._clock()
+        return tuple(
+            EndpointSeen(
+                name=state.endpoint.name,
+                roles=state.endpoint.roles,
+                in_flight=state.in_flight,
+                limit=state.limit.value,
+                ceiling=state.limit.ceiling,
+                breaker=state.breaker.state,
+                opens_in_s=round(state.opens_in(now), 1),
+                last_error=state.last_error,
+            )
+            for state in self._states
+        )
+
+    def _obey(self) -> None:
+        """Take up the operator's wishes."""
+        now, paused = self._clock(), self._pace.paused_by is not None
+        for state in self._states:
+            wanted = self._pace.ceilings.get(state.endpoint.name, state.limit.ceiling)
+            if wanted != state.limit.ceiling:
+                state.limit.allow(wanted)
+        if paused and self._paused_at is None:
+            self._paused_at = now
+        elif not paused and self._paused_at is not None:
+            self._paused_s += now - self._paused_at
+            self._paused_at = None
+        self._serve(tuple(self._queues))
+        self._wake(tuple(self._queues))  # whoever slept without an end has one again
 
     def of_role(self, role: Role) -> tuple[ResolvedEndpoint, ...]:
         """A role's endpoints, in the order of the configuration."""
@@ -146,8 +192,8 @@ class EndpointPool:
         """Wait until an endpoint may be asked; None: all were down for ``outage_s``.
 
         failures: endpoint name -> how often it has failed this call. retry: not the first try.
-        since: when the call began, so that a call which probed in vain waits no longer than one
-        that did not.
+        since: the ``working_time`` at which the call began, so that a call which probed in vain
+        waits no longer than one that did not.
         """
         queue = self._queues[role]
         slot = None if queue else self._choose(role, failures, retry)
@@ -163,6 +209,8 @@ class EndpointPool:
             self._leave(slot)
 
     def _choose(self, role: Role, failures: Mapping[str, int], retry: bool) -> Slot | None:
+        if self._pace.paused_by is not None:
+            return None
         now = self._clock()
         ready = [
             state
@@ -174,6 +222,8 @@ class EndpointPool:
         state = min(ready, key=lambda s: (failures.get(s.endpoint.name, 0), s.in_flight, s.place))
         lease = state.breaker.admit(now)
         assert lease is not None, "retry_in said that it lets a request through"
+        if lease.probe:
+            self._tell_breaker(state, now)
         state.in_flight += 1
         return Slot(state, lease, state.limit.admit(role, state.in_flight, retry=retry))
 
@@ -199,11 +249,15 @@ class EndpointPool:
         return waiter.slot
 
     def _outage_left(self, waiter: _Waiter) -> float:
-        down = self._down_since.get(waiter.role)
-        return self._outage_s - (0.0 if down is None else self._clock() - max(down, waiter.since))
+        if self._paused_at is not None:
+            return float("inf")
+        down, now = self._down_since.get(waiter.role), self.working_time()
+        return self._outage_s - (0.0 if down is None else now - max(down, waiter.since))
 
     def _next_opening(self, role: Role) -> float:
         """Seconds until time alone changes something for a role; infinity: it never does."""
+        if self._paused_at is not None:
+            return float("inf")
         now = self._clock()
         openings = (state.opens_in(now) for state in self._of_role[role])
         return min((opening for opening in openings if opening > 0), default=float("inf"))
@@ -269,25 +323,44 @@ class EndpointPool:
                 limit=limit.value,
                 before=before,
                 why="first tokens come late" if failure is None else failure.kind,
+                next="grows again by 5 % a round while all is well",
             )
 
     def _tell_breaker(self, state: _State, now: float) -> None:
-        if state.breaker.state == "open":
+        """One line for every change of a breaker, with what comes next."""
+        name, breaker = state.endpoint.name, state.breaker.state
+        if breaker == "open":
+            state.open_since = state.open_since or now
             log.warning(
                 "llm.breaker_open",
-                endpoint=state.endpoint.name,
+                endpoint=name,
                 last_error=state.last_error,
                 retry_in_s=round(state.breaker.retry_in(now), 1),
+                next="then one call tries it; the others go elsewhere or wait",
             )
-        elif state.breaker.state == "closed":
-            log.info("llm.breaker_closed", endpoint=state.endpoint.name)
+        elif breaker == "half_open":
+            log.info(
+                "llm.breaker_half_open",
+                endpoint=name,
+                last_error=state.last_error,
+                next="one call tries it: an answer closes the breaker, a failure opens it again",
+            )
+        else:
+            open_s, state.open_since = round(now - state.open_since, 1), 0.0
+            log.info(
+                "llm.breaker_closed",
+                endpoint=name,
+                open_s=open_s,
+                limit=state.limit.value,
+                next="it is asked again, from its first limit on",
+            )
 
     def _tell_role(self, role: Role, now: float) -> None:
         """One line when a role is paused, one when it goes on."""
         states = self._of_role[role]
         down = all(state.breaker.state != "closed" for state in states)
         if down and role not in self._down_since:
-            self._down_since[role] = now
+            self._down_since[role] = self.working_time()
             log.warning(
                 "llm.paused",
                 role=role,
@@ -296,4 +369,10 @@ class EndpointPool:
                 next="goes on by itself as soon as one answers; nothing is scored meanwhile",
             )
         elif not down and role in self._down_since:
-            log.info("llm.resumed", role=role, paused_s=round(now - self._down_since.pop(role), 1))
+            paused_s = self.working_time() - self._down_since.pop(role)
+            log.info(
+                "llm.resumed",
+                role=role,
+                paused_s=round(paused_s, 1),
+                next="the calls that waited are sent",
+            )

@@ -2,7 +2,8 @@
 
 Peers that fail make *this* question missing, never its batch (row P0-4): their failures
 are turned into ``Missed`` here, and nothing else is caught. Outcome and steps go to the
-ledger in one transaction, before the reply.
+ledger in one transaction, before the reply; every rollout leaves one ``rollout.done`` line in the
+log.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from typing import TypeVar
 
 import anyio
 import msgspec
+import structlog
 
 from actors.rollout.answer_text import storable
 from actors.rollout.dialect import Request as Asked
@@ -25,7 +27,7 @@ from actors.runtime.errors import AskFailed
 from prompts.templates import load_templates
 from prompts.trajectory import neutral
 from protocol.base import Scope
-from protocol.ledger import AnyRow, Record
+from protocol.ledger import AnyRow, OutcomeRow, Record
 from protocol.llm import Chat, ChatAnswer, ChatFailed, ChatMessage
 from protocol.rollout import Answered, Missed, Rollout
 from protocol.settings import AgentSettings
@@ -47,6 +49,8 @@ TEMPLATES = ("describe_frames",)
 
 S = TypeVar("S")
 Describe = Callable[[Frames, str], Awaitable[ChatAnswer | Lost]]
+
+log = structlog.get_logger("rollout")
 
 
 class RolloutActor(Actor):
@@ -101,10 +105,8 @@ class RolloutActor(Actor):
         )
         seconds = anyio.current_time() - started
         try:
-            rows: tuple[AnyRow, ...] = (
-                outcome_row(request, result, seconds),
-                *trace_rows(request, result.steps),
-            )
+            outcome = outcome_row(request, result, seconds)
+            rows: tuple[AnyRow, ...] = (outcome, *trace_rows(request, result.steps))
             await self._ledger.ask(
                 Record(
                     rows=rows,
@@ -114,6 +116,7 @@ class RolloutActor(Actor):
             )
         except (AskFailed, UnicodeError, msgspec.MsgspecError) as error:
             return await self._unstored(request, str(error), seconds, scope)
+        _tell(outcome)
         return reply_of(request, result)
 
     def _vision_chat(self, frames: Frames, question: str, salt: str, scope: Scope) -> Chat:
@@ -136,11 +139,28 @@ class RolloutActor(Actor):
     ) -> Missed:
         """The result could not be stored: missing, and a row says so if one can be written."""
         row = missing_row(request, "storage", detail, (), seconds)
+        _tell(row)
         try:
             await self._ledger.ask(Record(rows=(row,), scope=scope))
         except AskFailed as error:
             detail = f"{detail}; nor could the missing row be stored: {error}"
         return Missed(question_id=request.question.question_id, kind="storage", detail=detail)
+
+
+def _tell(row: OutcomeRow) -> None:
+    """The rollout's one line: how it ended and what it took, nothing of what was said."""
+    log.info(
+        "rollout.done",
+        run_key=row.run_key,
+        outcome=row.outcome,
+        letter=row.letter,
+        stop=row.stop,
+        missing_kind=row.missing_kind,
+        steps=row.n_steps,
+        prompt_tokens=row.prompt_tokens,
+        completion_tokens=row.completion_tokens,
+        seconds=round(row.seconds, 3),
+    )
 
 
 class _TreeTools:

@@ -360,7 +360,13 @@ class Cell:
             base_s=self._settings.backoff_s,
             cap_s=self._settings.backoff_cap_s,
         )
-        self._log.warning("actor.restarting", restart=self.tally.restarts, pause_s=round(pause, 3))
+        self._log.warning(
+            "actor.restarting",
+            restart=self.tally.restarts,
+            crashes=self._budget.used,
+            pause_s=round(pause, 3),
+            next="begins anew, with what waits in its mailbox",
+        )
         with anyio.move_on_after(pause):
             while not self._stopping:
                 await self._moved.wait()

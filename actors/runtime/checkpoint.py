@@ -77,6 +77,13 @@ class Checkpoints:
                 if state is not None:
                     states[name] = state
             with anyio.CancelScope(shield=True):
+                begun = anyio.current_time()
                 await self._sink.write(label, states)
                 self._states = states
-                log.info("runtime.checkpoint", label=label, actors=sorted(states))
+                log.info(
+                    "runtime.checkpoint",
+                    label=label,
+                    actors=sorted(states),
+                    bytes=sum(map(len, states.values())),
+                    ms=round(1000 * (anyio.current_time() - begun)),
+                )

@@ -121,7 +121,9 @@ class Incarnation:
         self._on_up = on_up
         self._handlers: dict[type[Message], Callable[[Message], Awaitable[object]]] = {}
         self._scope = anyio.CancelScope()
-        self._slots = anyio.Semaphore(concurrency)
+        # Without a checkpoint of its own: the loop below waits for a message in any case, and
+        # can begin no more of them at a time than there are slots.
+        self._slots = anyio.Semaphore(concurrency, fast_acquire=True)
         self._ending = False
         self._log = log.bind(actor=name, incarnation=number)
 

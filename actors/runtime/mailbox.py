@@ -59,6 +59,9 @@ class Mailbox(Generic[C]):
         self._work: deque[Envelope] = deque()
         self._returned: deque[Envelope] = deque()
         self._senders: deque[_Sender] = deque()
+        # Invariant: what waits in any of the three. Nearly every message that is discarded was
+        # handled long ago, and must not be looked for among the thousands that may wait.
+        self._waiting: set[Envelope] = set()
         self._control: deque[C] = deque()
         self._work_arrived = anyio.Event()
         self._control_arrived = anyio.Event()
@@ -111,6 +114,7 @@ class Mailbox(Generic[C]):
             return
         sender = _Sender(envelope)
         self._senders.append(sender)
+        self._waiting.add(envelope)
         try:
             await sender.woken.wait()
         except BaseException:
@@ -141,11 +145,15 @@ class Mailbox(Generic[C]):
     def put_back(self, envelopes: list[Envelope]) -> None:
         """Return what a dead incarnation had in hand to the head, in the given order."""
         self._returned.extendleft(reversed(envelopes))
+        self._waiting.update(envelopes)
         if envelopes:
             self._work_arrived.set()
 
     def discard(self, envelope: Envelope) -> None:
         """Take a message out, wherever it waits; no effect if it does not."""
+        if envelope not in self._waiting:
+            return
+        self._waiting.remove(envelope)
         for lane in (self._work, self._returned):
             if envelope in lane:
                 lane.remove(envelope)
@@ -161,15 +169,18 @@ class Mailbox(Generic[C]):
             envelope.fail(self._dead())
         while self._senders:
             self._senders.popleft().woken.set()
+        self._waiting.clear()
         self._changed()
 
     def _pop(self) -> Envelope | None:
         if self._returned:
-            return self._returned.popleft()
-        if not self._work:
+            envelope = self._returned.popleft()
+        elif self._work:
+            envelope = self._work.popleft()
+            self._let_in()
+        else:
             return None
-        envelope = self._work.popleft()
-        self._let_in()
+        self._waiting.discard(envelope)
         return envelope
 
     def _let_in(self) -> None:
@@ -181,6 +192,7 @@ class Mailbox(Generic[C]):
 
     def _admit(self, envelope: Envelope) -> None:
         self._work.append(envelope)
+        self._waiting.add(envelope)
         self.high_water = max(self.high_water, len(self._work))
         self._work_arrived.set()
 

@@ -21,6 +21,11 @@ class RestartBudget:
         """Crashes in the window that ended with the last one."""
         return len(self._crashes)
 
+    @property
+    def used(self) -> str:
+        """For a log line: ``2 of 5 in 60 s``."""
+        return f"{self.recent} of {self.max_restarts} in {self.period_s:g} s"
+
     def allows(self, now: float) -> bool:
         """Count a crash at ``now`` (seconds); False: give up."""
         self._crashes.append(now)

@@ -240,7 +240,9 @@ class Supervisor:
         await self._checkpoints.take(label, list(self._cells.values()))
 
     def changed(self) -> None:
-        """Wake whoever waits for quiet."""
+        """Wake whoever waits for quiet: nobody does before the drain, which begins with a call."""
+        if not self._draining:
+            return
         moved, self._moved = self._moved, anyio.Event()
         moved.set()
 
@@ -248,7 +250,13 @@ class Supervisor:
         """A restart budget is spent: stop everything, in order."""
         settings = self._settings
         detail = f"more than {settings.max_restarts} crashes within {settings.period_s} s"
-        log.error("runtime.gave_up", actor=cell.name, detail=detail, last=repr(cause))
+        log.error(
+            "runtime.gave_up",
+            actor=cell.name,
+            detail=detail,
+            last=repr(cause),
+            next="everything stops in order; the last checkpoint is whole",
+        )
         if self._fatal is None:
             self._fatal = GaveUp(cell.name, f"{detail}; the last: {cause!r}")
             self._fatal.__cause__ = cause
@@ -274,7 +282,16 @@ class Supervisor:
     def _drain(self, reason: str) -> None:
         if not self._draining:
             self._draining = True
-            log.info("runtime.draining", reason=reason, drain_s=self._settings.drain_s)
+            in_hand = sum(len(cell.in_flight) for cell in self._cells.values())
+            log.info(
+                "runtime.draining",
+                reason=reason,
+                in_hand=in_hand,
+                drain_s=self._settings.drain_s,
+                next="it may finish within drain_s; a second signal stops at once"
+                if in_hand
+                else "all actors stop",
+            )
         self.changed()
 
     async def _keep(self) -> None:

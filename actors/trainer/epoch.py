@@ -111,6 +111,8 @@ async def _run_class(
     limit = config.trainer.max_batches
     n_steps = len(work.batches) if limit is None else min(limit, len(work.batches))
     done, skill = await _resume_class(peers, epoch, work, texts)
+    planned = {"class": work.task_type, "steps": n_steps, "done": done, "units": len(work.ladder)}
+    log.info("class.planned", epoch=epoch, **planned)
     for step in range(done + 1, n_steps + 1):
         if peers.draining():
             return Drained()

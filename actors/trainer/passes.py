@@ -1,4 +1,7 @@
-"""A pass: many questions under one package, side by side."""
+"""A pass: many questions under one package, side by side.
+
+It says when it begins and when it ends; how far it is, ``rollout.done`` says for every question.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,6 @@ from protocol.rollout import Answered, Missed, Rollout
 __all__ = ["jobs_for", "run_jobs"]
 
 _RETRIES = 2
-_PROGRESS_S = 10.0
 
 log = structlog.get_logger("trainer")
 
@@ -53,22 +55,12 @@ async def run_jobs(
     Returns one result per job, in their order, however they interleave.
     """
     results: list[Answered | Missed | None] = [None] * len(jobs)
-    last_said = anyio.current_time()
+    run_key = jobs[0].run_key if jobs else ""
+    begun = anyio.current_time()
+    log.info("pass.start", run_key=run_key, planned=len(jobs))
 
     async def run(index: int) -> None:
-        nonlocal last_said
         results[index] = await roll(jobs[index])
-        if anyio.current_time() - last_said >= _PROGRESS_S:
-            last_said = anyio.current_time()
-            answered = [result for result in results if isinstance(result, Answered)]
-            log.info(
-                "pass.progress",
-                run_key=jobs[index].run_key,
-                answered=len(answered),
-                planned=len(jobs),
-                right=sum(result.right for result in answered),
-                missing=sum(isinstance(result, Missed) for result in results),
-            )
 
     todo = list(range(len(jobs)))
     for _ in range(1 + _RETRIES):
@@ -80,4 +72,12 @@ async def run_jobs(
             break
     finished = [result for result in results if result is not None]
     assert len(finished) == len(jobs), "every job has a result once its task ended"
+    log.info(
+        "pass.done",
+        run_key=run_key,
+        planned=len(jobs),
+        right=sum(isinstance(result, Answered) and result.right for result in finished),
+        missing=len(todo),
+        seconds=round(anyio.current_time() - begun, 3),
+    )
     return finished

@@ -45,15 +45,19 @@ class TreeError(ValueError):
         self.problems = problems
 
 
-class CardField(msgspec.Struct, frozen=True):
+class CardField(msgspec.Struct, frozen=True, gc=False):
     """One field of a card; a plain value is a list of one, null is a list of none."""
 
     name: str
     values: tuple[str, ...]
 
 
-class Node(msgspec.Struct, frozen=True):
-    """A scene (level 1), an event (2) or a key frame (3). Times in seconds of the video."""
+class Node(msgspec.Struct, frozen=True, gc=False):
+    """A scene (level 1), an event (2) or a key frame (3). Times in seconds of the video.
+
+    Hundreds of trees stay in memory: neither nodes nor fields can be part of a cycle, so the
+    garbage collector need not look at them.
+    """
 
     node_id: str
     level: Level

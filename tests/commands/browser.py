@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import selectors
 import shutil
@@ -146,9 +147,12 @@ class Browser:
 @contextmanager
 def open_browser(program: str, folder: Path) -> Iterator[Browser]:
     """Start it with a profile of its own in ``folder``; ended with the block."""
-    there, to = os.pipe()
-    back, here = os.pipe()
-    command = ["sh", "-c", f'exec "$@" 3<&{there} 4>&{here}', "sh", program, *_FLAGS]
+    low, to = os.pipe()
+    back, lower = os.pipe()
+    there, here = (fcntl.fcntl(fd, fcntl.F_DUPFD, 10) for fd in (low, lower))  # clear of 3 and 4
+    os.close(low)
+    os.close(lower)
+    command = ["bash", "-c", f'exec "$@" 3<&{there} 4>&{here}', "bash", program, *_FLAGS]
     process = subprocess.Popen(
         [*command, f"--user-data-dir={folder}"],
         pass_fds=(there, here),

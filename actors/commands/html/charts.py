@@ -50,17 +50,18 @@ class Curve(msgspec.Struct, frozen=True):
 
 def ticks_of(low: float, high: float, step: float = 0.1) -> list[float]:
     """Multiples of the step from the last below to the first above, within [0, 1]."""
-    first, last = math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9)
-    if first == last:
-        last += 1
-    return [round(n * step, 10) for n in range(max(0, first), min(round(1 / step), last) + 1)]
+    most = round(1 / step)
+    first = max(0, min(most - 1, math.floor(low / step + 1e-9)))
+    last = max(first + 1, min(most, math.ceil(high / step - 1e-9)))
+    return [round(number * step, 10) for number in range(first, last + 1)]
 
 
 def curves(title: str, seed: Point | None, drawn: Sequence[Curve], last_epoch: int) -> Markup:
     """Accuracy over the epochs; the seed's stands as a level with its interval as a band."""
     points = [point for curve in drawn for point in curve.points]
     points += [] if seed is None else [seed]
-    ticks = ticks_of(min(p.low for p in points), max(p.high for p in points))
+    low, high = min(point.low for point in points), max(point.high for point in points)
+    ticks = ticks_of(low, high, 0.1 if high - low < 0.6 else 0.2)
     x = Scale(0, max(1, last_epoch), _LEFT + 18, WIDTH - _RIGHT - 22)
     y = Scale(ticks[0], ticks[-1], HEIGHT - _BOTTOM, _TOP)
     every = max(1, math.ceil(last_epoch / 10))
@@ -204,7 +205,7 @@ def _threshold(threshold: float, x: Scale, y: Scale) -> list[Markup]:
     at = y(math.log10(threshold))
     return [
         el("line.threshold", x1=x.start, x2=x.end, y1=at, y2=at),
-        _words(x.end, at - 5, f"accept from {threshold:g}", "end", "axis.reach"),
+        _words(x.start + 4, at - 5, f"accept from {threshold:g}", "start", "axis.reach"),
     ]
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from actors.baseline.seed_db import read_predictions
 from actors.commands.html.gaps import Gaps
 from actors.commands.html.gather_edits import candidates_of, documents_of, slow_updates_of
-from actors.commands.html.gather_run import cost_of, diagnosed_of, run_of, trouble_of
+from actors.commands.html.gather_run import attempts_of, cost_of, diagnosed_of, run_of, trouble_of
 from actors.commands.html.story import ClassGain, Comparison, Point, Questioned, Story
 from actors.commands.workspace_view import RUN_DB, workspace_ledger
 from actors.config import load_config, resolve_path
@@ -65,7 +65,8 @@ def gather(workspace: Path, reader: Reader | None) -> Story:
     rows = [] if reader is None else reader.rows(EvaluationRow)
     outcomes = [] if reader is None else reader.rows(OutcomeRow)
     diagnoses = [] if reader is None else reader.rows(DiagnosisRow)
-    run = run_of(workspace, reader, manifest, config, info)
+    attempts = attempts_of(reader)
+    run = run_of(workspace, reader, manifest, config, info, attempts)
     asked = _questioned(questions, pools, predictions, outcomes)
     return Story(
         run=run,
@@ -78,7 +79,7 @@ def gather(workspace: Path, reader: Reader | None) -> Story:
         slow=slow_updates_of(workspace, reader, gaps),
         documents=documents_of(workspace, reader, run.best, gaps),
         diagnosed=diagnosed_of(diagnoses),
-        cost=cost_of(reader),
+        cost=cost_of(attempts),
         trouble=trouble_of(reader, outcomes),
         questions=asked,
         findings={(row.run_key, row.question_id): _finding(row) for row in diagnoses},

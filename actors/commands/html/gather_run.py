@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import statistics
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Literal
 
 from actors.commands.html.story import Cost, Diagnosed, Endpoint, Run, Trouble
 from actors.ledger.reader import Reader
+from actors.places import as_called
 from actors.workspace.lock import lock_holder
 from protocol.documents import Package
 from protocol.ledger import (
@@ -25,11 +26,14 @@ from protocol.seed import SeedInfo
 from protocol.settings import Config
 from protocol.workspace import Manifest
 
-__all__ = ["cost_of", "diagnosed_of", "run_of", "state_of", "trouble_of"]
+__all__ = ["attempts_of", "cost_of", "diagnosed_of", "run_of", "state_of", "trouble_of"]
 
 ROLES = {"search": "agent", "judge": "judge", "evolve": "editor", "vision": "vision"}
 _EMBED = "embed"
 _TWIN = "twin"
+
+Attempts = Mapping[str, Sequence[AttemptRow]]
+"""By role."""
 
 State = Literal["empty", "running", "stopped", "ended"]
 
@@ -40,12 +44,13 @@ def run_of(
     manifest: Manifest,
     config: Config,
     info: SeedInfo,
+    attempts: Attempts,
 ) -> Run:
     """What was trained with what, and how far it came."""
     epochs = [] if reader is None else reader.rows(EpochRow)
     evaluated = [] if reader is None else reader.rows(EvaluationRow)
     held = lock_holder(workspace)
-    began, ended = _times(reader)
+    began, ended = _times(attempts)
     state, why = state_of(
         epochs,
         config,
@@ -92,21 +97,24 @@ def state_of(
     patience = config.trainer.early_stop_patience
     if last is not None and last.epochs_since_best_improved >= patience:
         return "ended", f"Ended after epoch {done}: {patience} epochs without a better package."
-    return "stopped", (
+    return "stopped", as_called(
         f"Stopped after {done} of {planned} whole epochs; bin/train --resume goes on with it."
     )
 
 
-def _times(reader: Reader | None) -> tuple[str, str]:
+def _times(attempts: Attempts) -> tuple[str, str]:
     """The first and the last call, UTC."""
-    if reader is None:
-        return "", ""
-    stamps = [row.started for role in (*ROLES, _EMBED) for row in _attempts(reader, role)]
+    stamps = [row.started for rows in attempts.values() for row in rows]
     return min(stamps, default=""), max(stamps, default="")
 
 
-def _attempts(reader: Reader, role: str) -> list[AttemptRow]:
-    return reader.rows(AttemptRow, Where(column="role", value=role))
+def attempts_of(reader: Reader | None) -> Attempts:
+    """Every try at an endpoint, by role."""
+    if reader is None:
+        return {}
+    return {
+        role: reader.rows(AttemptRow, Where(column="role", value=role)) for role in (*ROLES, _EMBED)
+    }
 
 
 def _models(config: Config) -> tuple[tuple[str, str, bool], ...]:
@@ -148,12 +156,10 @@ def _facts(manifest: Manifest, config: Config, info: SeedInfo) -> tuple[tuple[st
 # -- cost -------------------------------------------------------------------------------
 
 
-def cost_of(reader: Reader | None) -> Cost:
+def cost_of(attempts: Attempts) -> Cost:
     """By role, those that made no call left out."""
-    if reader is None:
-        return Cost(roles=(), embeds=None)
-    told = [(name, _attempts(reader, role)) for role, name in ROLES.items()]
-    embedded = _attempts(reader, _EMBED)
+    told = [(name, attempts.get(role, ())) for role, name in ROLES.items()]
+    embedded = attempts.get(_EMBED, ())
     return Cost(
         roles=tuple(_endpoint(name, rows) for name, rows in told if rows),
         embeds=_endpoint("embedding", embedded) if embedded else None,

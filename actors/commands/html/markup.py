@@ -8,10 +8,10 @@ attribute that runs or loads something, and links only inside the page.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from html import escape
 
-__all__ = ["Child", "Markup", "el", "joined", "legible"]
+__all__ = ["Child", "Markup", "el", "joined", "legible", "table"]
 
 _NAME = re.compile(r"[a-zA-Z][a-zA-Z0-9]*")
 _ATTRIBUTE = re.compile(r"[a-zA-Z][a-zA-Z0-9-]*")
@@ -66,6 +66,33 @@ def el(what: str, /, *children: Child, **attributes: str | float | bool | None) 
     if name in _EMPTY:
         return Markup(head)
     return Markup(f"{head}{joined(*children)}</{name}>")
+
+
+def table(
+    names: Sequence[str], rows: Sequence[Child], look: str = "", told: Sequence[str] = ()
+) -> Markup:
+    """A table that scrolls by itself where it is too wide. told: what each column is."""
+    told = told or [""] * len(names)
+    return el(
+        "div.scroll",
+        el(
+            f"table.{look}" if look else "table",
+            el(
+                "thead",
+                el(
+                    "tr",
+                    [
+                        el("th", name, scope="col", title=what or None)
+                        for name, what in zip(names, told, strict=True)
+                    ],
+                ),
+            ),
+            el("tbody", rows),
+        ),
+        tabindex=0,
+        role="region",
+        aria_label="table",
+    )
 
 
 def _attribute(key: str, value: str | float | bool | None) -> str:

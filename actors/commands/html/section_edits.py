@@ -134,7 +134,7 @@ def _facts(one: Candidate) -> Markup:
         facts.append(("planted truth", el("b", f"{points(one.gain)} points, {one.worth}")))
     if (step := one.row) is not None:
         wrong = step.planned - step.right - step.missing
-        judged = f"{step.defects} defects, {step.lapses} lapses"
+        judged = f"{count(step.defects, 'defect')}, {count(step.lapses, 'lapse')}"
         judged += f", {step.degraded} degraded" if step.degraded else ""
         facts += [
             ("batch", f"{step.right} of {step.planned} right, {wrong} wrong"),
@@ -251,7 +251,8 @@ def slow_card(one: SlowUpdate, links: Links) -> Markup:
             ("mixed score", f"{row.fast_mixed:.3f} → {row.candidate_mixed:.3f}"),
             ("package", f"{row.skills_version}/{row.prompts_version}"),
         ]
-    facts.append(("wrote", f"{row.momentum} momentum regions, {row.prompt_edits} prompt edits"))
+    wrote = f"{count(row.momentum, 'momentum region')}, {count(row.prompt_edits, 'prompt edit')}"
+    facts.append(("wrote", wrote))
     told = ", ".join(f"{number} {name}" for name, number in counts)
     compared = el(
         "figure.compared",
@@ -342,4 +343,6 @@ def _document(one: Provenance, made_by: dict[str, str]) -> Markup:
 
 def _place(run_key: str, key: str) -> str:
     position = key.rpartition("#")[2]
-    return f"{run_key} #{position}" if run_key else key
+    if not run_key or not position.isdigit():
+        return key
+    return f"{run_key}, edit {int(position) + 1}"

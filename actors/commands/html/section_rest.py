@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
-from actors.commands.html.markup import Child, Markup, el, joined
+from actors.commands.html.markup import Child, Markup, el, joined, table
 from actors.commands.html.passes import BASELINE, Pass
 from actors.commands.html.pictures import CAUSES, bar, waterfall
-from actors.commands.html.section_result import table
 from actors.commands.html.story import Endpoint, Questioned, Story
 from actors.commands.html.transcripts import MOST_CHARS, Embedded
 from actors.commands.html.words import STATUSES, count, share
@@ -81,7 +80,7 @@ def _counted(name: str, note: str, kinds: Mapping[str, int], whole: int) -> Mark
         "div.group",
         el("h3", name),
         el("p.note", f"{note} {count(whole)} in all."),
-        el("div", rows, role="list") if total else el("p.none", "None."),
+        el("div", rows, role="list") if total else el("p.nil", "None."),
     )
 
 

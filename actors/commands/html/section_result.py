@@ -9,7 +9,7 @@ from datetime import datetime
 import msgspec
 
 from actors.commands.html.charts import Curve, curves
-from actors.commands.html.markup import Child, Markup, el, joined
+from actors.commands.html.markup import Child, Markup, el, joined, table
 from actors.commands.html.pictures import gain_row
 from actors.commands.html.story import ClassGain, Comparison, Point, Story
 from actors.commands.html.words import chance, count, duration, exact, interval, points, share
@@ -142,7 +142,9 @@ def _tiles(story: Story) -> list[Child]:
         _tile(
             "Candidates accepted",
             f"{accepted} of {len(tests)}",
-            f"at most {bound:.1f} of them expected to change nothing",
+            f"at most {bound:.1f} of them expected to change nothing"
+            if tests
+            else "none tested yet",
         )
     )
     roles = story.cost.roles
@@ -308,33 +310,6 @@ def _numbers(own: Sequence[Point]) -> Markup:
     ]
     names = ("epoch", "kind", "package", "right", "share", "95 %", "missing")
     return table(names, rows)
-
-
-def table(
-    names: Sequence[str], rows: Sequence[Child], look: str = "", told: Sequence[str] = ()
-) -> Markup:
-    """A table that scrolls by itself where it is too wide. told: what each column is."""
-    told = told or [""] * len(names)
-    return el(
-        "div.scroll",
-        el(
-            f"table.{look}" if look else "table",
-            el(
-                "thead",
-                el(
-                    "tr",
-                    [
-                        el("th", name, scope="col", title=what or None)
-                        for name, what in zip(names, told, strict=True)
-                    ],
-                ),
-            ),
-            el("tbody", rows),
-        ),
-        tabindex=0,
-        role="region",
-        aria_label="table",
-    )
 
 
 # -- classes ----------------------------------------------------------------------------

@@ -5,7 +5,8 @@ part in every pair: its own fair coin switches it on in one arm and off in the o
 changes nothing has coins that are fair given all outcomes (the coin lemma, study T6), from which
 the false discovery rate of a run's adopted edits follows (T7).
 
-Pure: ``schedule`` says what will be drawn, ``coins`` who is on, ``tally`` counts, ``drop`` turns
-off what harms, ``stepup`` adopts, ``sentinel`` checks the coins, ``course`` retells a log, ``report`` tells. Nothing here
-draws an answer, and nothing may look at an outcome when it fixes a coin or a count of pairs.
+Pure: ``schedule`` says what will be drawn and ``preview`` what that can see, ``coins`` who is on,
+``tally`` counts, ``drop`` turns off what harms, ``stepup`` adopts, ``sentinel`` checks the coins,
+``course`` retells a log, ``report`` tells. Nothing here draws an answer, and nothing may look at
+an outcome when it fixes a coin or a count of pairs.
 """

@@ -1,0 +1,1 @@
+"""What the documents say of the program, held against the program."""
