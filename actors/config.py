@@ -14,6 +14,7 @@ from pathlib import Path
 import msgspec
 import yaml
 
+from actors.factorial_config import factorial_problems, subject_keys
 from actors.places import INSTALLED, ROOT
 from protocol.settings import Config
 
@@ -227,6 +228,7 @@ def _cross_checks(config: Config) -> list[str]:
     problems += _endpoint_checks(config)
     problems += _embedding_checks(config)
     problems += _vision_checks(config)
+    problems += factorial_problems(config)
     if config.llm.attempt_s > config.llm.total_s:
         problems.append("llm.attempt_s: longer than llm.total_s, so that no try could be repeated")
     if config.evolver.edit_budget_end > config.evolver.edit_budget_start:
@@ -396,7 +398,7 @@ def subject_of(config: Config) -> dict[str, object]:
     Of an endpoint: its model and what is asked of it, not where it runs or what it costs.
     """
     leaves = _leaves(msgspec.to_builtins(config))
-    subject = {key: value for key, value in leaves if not key.startswith(FREE_ON_RESUME)}
+    subject = subject_keys(config, dict(leaves), FREE_ON_RESUME)
     subject["llm.endpoints"] = [
         {
             "model": endpoint.model,

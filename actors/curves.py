@@ -39,8 +39,8 @@ def _package(row: EvaluationRow) -> Package:
     return Package(skills=row.skills_version, prompts=row.prompts_version)
 
 
-def epochs_table(reader: Reader) -> Group:
-    """One line per whole epoch, the seed's pass first."""
+def epochs_table(reader: Reader, *, bounded: bool = True) -> Group:
+    """One line per whole epoch, the seed's pass first. bounded: by the ladder's alphas."""
     table = new_table(
         "Epochs (accuracy on val, 95 % interval)",
         "epoch",
@@ -71,6 +71,8 @@ def epochs_table(reader: Reader) -> Group:
             *counted,
             _slow(slow.get(evaluation.epoch)),
         )
+    if not bounded:
+        return Group(table)
     return Group(table, Text("\n".join(bound_lines(list(rows.values())))))
 
 

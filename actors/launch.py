@@ -28,10 +28,10 @@ from actors.config import (
 )
 from actors.dataset.errors import DataError
 from actors.dataset.pools import FrozenData, load_frozen
-from actors.dataset.preflight import preflight
 from actors.dataset.questions import load_dataset
 from actors.embedder.actor import check_embedder
-from actors.evolver.document import validate
+from actors.factorial_config import fixed_problems
+from actors.launch_data import check_data, check_skills
 from actors.llm.endpoints import resolve_endpoints
 from actors.places import to_write
 from actors.system import Paths, local_model, uses_twin
@@ -44,7 +44,6 @@ from actors.workspace.files import sha256_hex
 from actors.workspace.lock import WorkspaceLock
 from actors.workspace.manifest import read_manifest, write_manifest
 from actors.workspace.seed import BASELINE, open_seed
-from actors.workspace.versions import read_skills
 from protocol.settings import Config
 from protocol.workspace import Manifest
 
@@ -80,10 +79,10 @@ def fresh(config_path: Path | None, assignments: Sequence[str], workspace: Path 
         places["questions"], places.get("exclude"), duration=config.data.duration
     )
     frozen = load_frozen(places["seed"], dataset.questions)
-    _check_data(config, frozen)
+    check_data(config, frozen)
     check_world(places.get("world"), places["questions"])
     trees_sha256 = _check_trees(frozen, places["trees"], config)
-    _check_skills(places["seed"], seed.info.skills_version)
+    check_skills(places["seed"], seed.info.skills_version)
     free = workspace or next_workspace(to_write(config.run.workspaces), config.run.name)
     chosen = free.resolve()
     run_id = f"{config.run.name}-{_settings_sha256(config)[:8]}"
@@ -135,14 +134,25 @@ def _resume(
     source = config_path or stored_path
     config, places = _with_places(load_config(source, assignments), source)
     check_surroundings(config)
-    accepted = _accepted(workspace, changed_keys(stored, config), accept)
+    changed = changed_keys(stored, config)
+    if problems := fixed_problems(stored, config, changed):
+        raise ConfigError(problems)
+    accepted = _accepted(workspace, changed, accept)
     trees_sha256 = _check_inputs(workspace, config, places, manifest, began=stored)
+    _check_log(workspace)
     settings = _settings_sha256(config)
     if settings != manifest.settings_sha256:
         changes = {"settings_sha256": settings, "trees_sha256": trees_sha256}
         write_manifest(workspace, msgspec.structs.replace(manifest, **changes))
     write_atomic(stored_path, dump_config(config).encode())
     return Launch(config, _paths(workspace, places), manifest.run_id, True, lock, tuple(accepted))
+
+
+def _check_log(workspace: Path) -> None:
+    """Raises OSError naming the log if it cannot be written; a line of it may get lost later."""
+    log = workspace / "logs" / "train.jsonl"
+    log.parent.mkdir(exist_ok=True)
+    log.open("a", encoding="utf-8").close()
 
 
 def resume_problems(workspace: Path) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -362,20 +372,6 @@ def check_world(world: Path | None, questions: Path) -> None:
         ) from error
 
 
-def _check_data(config: Config, frozen: FrozenData) -> None:
-    """Pre-flight must leave something to train (row P0-3)."""
-    classes = preflight(
-        frozen.diag,
-        frozen.val,
-        frozen.test,
-        eval_min_per_class=config.data.eval_min_per_class,
-        trainable_min_units=config.data.trainable_min_units,
-    )
-    if not any(row.trainable for row in classes):
-        shown = [f"  {row.task_type}: {row.reason}" for row in classes]
-        raise ConfigError(["pre-flight leaves no class to train:", *shown])
-
-
 def _check_trees(frozen: FrozenData, trees: Path, config: Config) -> str:
     """Every video has a tree; returns the fingerprint of them all, and of pictures in use."""
     ids = {question.video_id for question in frozen.questions}
@@ -384,14 +380,3 @@ def _check_trees(frozen: FrozenData, trees: Path, config: Config) -> str:
         what = f"data.trees: {len(problems)} videos have no tree, such as"
         raise ConfigError([what, *(f"  {problem}" for problem in problems[:5])])
     return digest
-
-
-def _check_skills(seed: Path, version: str) -> None:
-    """A damaged document could never be edited: its class would silently not train."""
-    problems = [
-        f"{seed / 'skills' / version}: {skill.task_type}: {problem}"
-        for skill in read_skills(seed / "skills", version)
-        for problem in validate(skill.text)
-    ]
-    if problems:
-        raise ConfigError(problems)

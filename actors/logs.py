@@ -13,6 +13,7 @@ import re
 import sys
 from collections.abc import Callable, Mapping, MutableMapping
 from contextlib import suppress
+from functools import lru_cache
 from pathlib import Path
 from typing import TextIO, cast
 
@@ -20,7 +21,7 @@ import msgspec
 import structlog
 from structlog.typing import EventDict, Processor, WrappedLogger
 
-__all__ = ["configure_logs"]
+__all__ = ["configure_logs", "masked"]
 
 _LEVELS = {
     "debug": logging.DEBUG,
@@ -46,17 +47,37 @@ _QUIET_ON_CONSOLE = frozenset(
         "pass.start",
         "rollout.done",
         "runtime.stats",
+        "runtime.tasks",  # the stacks behind a runtime.blocked line: pages of them, for the file
     }
 )
+
+
+@lru_cache(maxsize=1024)
+def _is_secret(key: str) -> bool:
+    return _SECRET.search(key) is not None and not key.endswith("_env")
+
+
+def masked(key: str, value: object) -> object:
+    """A value with what is secret hidden, however deep it lies: by its key, or inside a URL.
+
+    The name of a variable that holds a key (``api_key_env``) is none.
+    """
+    if value is not None and _is_secret(key):
+        return "***"
+    if isinstance(value, str):
+        return _URL_USERINFO.sub("***", value) if "@" in value else value
+    if isinstance(value, Mapping):
+        return {name: masked(str(name), inner) for name, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [masked("", inner) for inner in value]
+    return value
 
 
 def _without_secrets(_: WrappedLogger, __: str, event: EventDict) -> EventDict:
     """Mask values whose key names a secret, and credentials inside URLs."""
     for key, value in event.items():
-        if _SECRET.search(key):
-            event[key] = "***"
-        elif isinstance(value, str) and "@" in value:
-            event[key] = _URL_USERINFO.sub("***", value)
+        if not (isinstance(value, int | float) or value is None):
+            event[key] = masked(key, value)
     return event
 
 
@@ -106,7 +127,8 @@ class _JsonLines:
 
 
 def _drop_quiet(_: WrappedLogger, __: str, event: EventDict) -> EventDict:
-    if event.get("event") in _QUIET_ON_CONSOLE:
+    """Not on the console: what is told of every call, and what was told before."""
+    if event.get("event") in _QUIET_ON_CONSOLE or event.get("repeated") is True:
         raise structlog.DropEvent
     return event
 

@@ -22,6 +22,8 @@ COMMANDS = (
     "split",
     "diagnose",
     "status",
+    "watch",
+    "control",
     "blame",
     "diff",
     "patch",

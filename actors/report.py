@@ -10,11 +10,13 @@ from rich.table import Table
 from rich.text import Text
 
 from actors.baseline.seed_db import read_predictions
+from actors.commands.estimate import CALLS_PER_ROLLOUT, SIMULATED_CALLS_PER_ROLLOUT
 from actors.commands.run_shape import run_shape
 from actors.config import agent_of
 from actors.curves import accuracy_table, curves_table, epochs_table, outcomes_on_test, review
 from actors.dataset.pools import load_frozen
 from actors.dataset.questions import load_dataset
+from actors.factorial_report import factorial_part, schedule_text, true_gains, void_words
 from actors.gate.package_power import PackagePower, package_power
 from actors.ledger.reader import Reader, open_reader
 from actors.runtime.supervisor import Supervisor
@@ -43,8 +45,9 @@ from actors.twin.world import load_world
 from actors.workspace.versions import read_prompts
 from protocol.base import Refused
 from protocol.baseline import SeedOutcomes
-from protocol.dataset import DescribeData, GetPool, PlanEpoch, Question
+from protocol.dataset import DataSummary, DescribeData, GetPool, PlanEpoch, Question
 from protocol.documents import Package
+from protocol.factorial import GetUnits
 from protocol.gate import GetPower, LadderSize
 from protocol.ledger import DecisionRow, EpochRow
 from protocol.settings import Config
@@ -56,6 +59,8 @@ __all__ = ["final_report", "preflight_report"]
 async def preflight_report(system: Supervisor, config: Config, paths: Paths) -> str:
     """What this run can see, before it spends anything: classes, ladders, resolvable gains."""
     data = await system.address("dataset").ask(DescribeData())
+    if config.gate.design == "factorial":
+        return await _factorial_preflight(system, config, paths, data)
     seeded = await system.address("baseline").ask(SeedOutcomes())
     right = {outcome.question_id: outcome.right for outcome in seeded.outcomes}
     plan = await system.address("dataset").ask(PlanEpoch(epoch=1, known=seeded.outcomes))
@@ -94,6 +99,30 @@ async def preflight_report(system: Supervisor, config: Config, paths: Paths) -> 
     return render(parts)
 
 
+async def _factorial_preflight(
+    system: Supervisor, config: Config, paths: Paths, data: DataSummary
+) -> str:
+    """The same with the schedule in place of ladders, which the factorial gate has not."""
+    found = await system.address("dataset").ask(GetUnits())
+    if isinstance(found, Refused):
+        return f"{found.what}\n{found.remedy}\n" + "\n".join(found.details)
+    seeded = await system.address("baseline").ask(SeedOutcomes())
+    right = {outcome.question_id: outcome.right for outcome in seeded.outcomes}
+    pools = [
+        (pool, _seen((await system.address("dataset").ask(GetPool(pool=pool))).questions, right))
+        for pool in ("val", "test")
+    ]
+    simulated = "search" in simulated_roles(config)
+    calls = SIMULATED_CALLS_PER_ROLLOUT if simulated else CALLS_PER_ROLLOUT
+    parts: list[Table | Group | Text] = [
+        schedule_text(config, data, found.units, calls),
+        packages_text(pools),
+    ]
+    if not seed_serves(config, paths.workspace):
+        parts.append(_foreign_baseline(config, paths))
+    return render(parts)
+
+
 def _seen(questions: Sequence[Question], right: Mapping[str, bool]) -> PackagePower:
     """What the pool can resolve, by the seed's answers: sizes alone, nothing is chosen by them."""
     wrong = sum(not right.get(question.question_id, False) for question in questions)
@@ -119,19 +148,36 @@ def final_report(
     seeded = read_predictions(paths.workspace / "baseline.db")
     predictions = {prediction.question_id: prediction.right for prediction in seeded}
     parts: list[Table | Group | Text] = [_headline(config, ended)]
+    together = config.gate.design == "factorial"
     with open_reader(paths.workspace / "run.db") as reader:
-        parts.append(epochs_table(reader))
+        if ended.claims_void:
+            parts.append(Text(void_words(reader)))
+        parts.append(epochs_table(reader, bounded=not together))
         if ended.best_hard != ended.seed_package:
             paired = review(reader, ended.seed_package, ended.best_hard)
             parts.append(Text(paired_line("best against seed, paired, val (chosen on it)", paired)))
         parts += _on_test(reader, ended, frozen.test, predictions)
-        parts.append(edits_table(reader))
-        if paths.world is not None and "search" in simulated_roles(config):
-            questions = (*frozen.diag, *frozen.val, *frozen.test)
+        known = paths.world is not None and "search" in simulated_roles(config)
+        questions = (*frozen.diag, *frozen.val, *frozen.test) if known else ()
+        if together:
+            parts.append(factorial_part(reader, _worth(reader, config, paths, questions)))
+        else:
+            parts.append(edits_table(reader))
+        if known and not together:
             parts.append(truth_table(_truths(reader, paths, ended.seed_package, questions)))
         parts.append(calls_table(reader, result.restarts, result.seconds))
-    parts.append(where_lines(paths.workspace, resume))
+    parts.append(where_lines(paths.workspace, resume, further=not together))
     return "\n" + render(parts)
+
+
+def _worth(
+    reader: Reader, config: Config, paths: Paths, questions: tuple[Question, ...]
+) -> dict[str, float]:
+    """What the planted world knows of every edit; nothing where no simulator answered."""
+    if paths.world is None or not questions:
+        return {}
+    world = load_world(paths.world.read_bytes())
+    return true_gains(reader, config, read_seed_package(paths.workspace), world, questions)
 
 
 def _on_test(

@@ -265,8 +265,8 @@ def skill_texts(reader: Reader) -> dict[str, str]:
     return {row.hash: row.text for row in reader.rows(DocumentRow)}
 
 
-def where_lines(workspace: Path, resume: str) -> Text:
-    """Where everything lies, and the line that trains further."""
+def where_lines(workspace: Path, resume: str, *, further: bool = True) -> Text:
+    """Where everything lies, and the line that trains further; further: that may be done."""
     names = {
         "documents": "skills/ and prompts/ (vN, never edited)",
         "what happened": "run.db (steps, edits, decisions, outcomes, traces)",
@@ -275,5 +275,6 @@ def where_lines(workspace: Path, resume: str) -> Text:
     }
     lines = [f"Workspace {workspace}"]
     lines += [f"  {what:<14} {where}" for what, where in names.items()]
-    lines += [f"To train further: {resume} --set trainer.epochs=N"]
+    if further:
+        lines += [f"To train further: {resume} --set trainer.epochs=N"]
     return Text("\n".join(lines))

@@ -6,6 +6,7 @@ a cycle, and an address that was not declared does not exist.
     trainer ─┬─> evolver ───────────────┐
              ├─> diagnoser ─────────────┤
              ├─> gate ──> baseline ──> rollout ──> llm ──> cache
+             │     └──> evolver (renders documents of the factorial design)
              ├─> dataset                │  └──> video ──> embedder (where search is by meaning)
              ├─> workspace              │
              └──────────────────────────┴──────> ledger (of all that spend or decide)
@@ -13,10 +14,11 @@ a cycle, and an address that was not declared does not exist.
 
 from __future__ import annotations
 
+import gc
 import math
 import socket
 from collections.abc import Awaitable, Callable
-from contextlib import ExitStack
+from contextlib import AbstractAsyncContextManager, ExitStack, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -33,6 +35,7 @@ from actors.evolver.actor import EvolverActor
 from actors.gate.actor import GateActor
 from actors.ledger.actor import LedgerActor
 from actors.llm.actor import LlmActor
+from actors.llm.pace import Pace
 from actors.places import to_write
 from actors.rollout.actor import RolloutActor
 from actors.runtime.address import Address
@@ -77,7 +80,11 @@ LOCAL = "local"
 CHECKPOINT = "checkpoint.json"
 _WIDE = 64
 _LEDGER_HANDLERS = 256
+_ONLOOKERS = 4
+"""Who asks how the endpoints stand must not queue behind the chats."""
 _TWIN_STOP_S = 8.0
+_GC_OBJECTS = 10_000
+"""New objects between two looks of the garbage collector at the young ones."""
 
 
 @dataclass(frozen=True)
@@ -132,9 +139,12 @@ def with_twin_address(config: Config, base_url: str) -> Config:
 
 
 def answering_specs(
-    config: Config, paths: Paths, listener: socket.socket | None
+    config: Config, paths: Paths, listener: socket.socket | None, *, pace: Pace | None = None
 ) -> list[ActorSpec]:
-    """The actors that answer and judge questions. listener: the simulator's, None without one."""
+    """The actors that answer and judge questions. listener: the simulator's, None without one.
+
+    pace: the operator's hand on the chat client, one for all its incarnations.
+    """
     agent, diagnoser, evolver = config.agent, config.diagnoser, config.evolver
     # Every chat of every asker may wait in the client at once: its limiter decides, not a mailbox.
     chats = agent.concurrency + diagnoser.concurrency + evolver.concurrency * evolver.minibatch
@@ -154,10 +164,10 @@ def answering_specs(
         ActorSpec(
             name="llm",
             factory=lambda peers: LlmActor(
-                config.llm, config.limits, peers("cache"), peers("ledger")
+                config.llm, config.limits, peers("cache"), peers("ledger"), pace=pace
             ),
             asks=("cache", "ledger"),
-            concurrency=chats,
+            concurrency=chats + _ONLOOKERS,
         ),
         *_video(config, paths.trees),
         ActorSpec(
@@ -183,14 +193,16 @@ def answering_specs(
     ]
 
 
-def specs(config: Config, paths: Paths, listener: socket.socket | None) -> list[ActorSpec]:
+def specs(
+    config: Config, paths: Paths, listener: socket.socket | None, *, pace: Pace | None = None
+) -> list[ActorSpec]:
     """Every actor of a training with its peers."""
     seed = config.run.seed
     seed_package = read_seed_package(paths.workspace)
     serves = seed_serves(config, paths.workspace)
     evolver = config.evolver
     return [
-        *answering_specs(config, paths, listener),
+        *answering_specs(config, paths, listener, pace=pace),
         ActorSpec(
             name="baseline",
             factory=lambda peers: BaselineActor(
@@ -214,9 +226,11 @@ def specs(config: Config, paths: Paths, listener: socket.socket | None) -> list[
                 peers("baseline"),
                 peers("rollout"),
                 peers("ledger"),
+                peers("evolver"),
                 manual=config.agent.skill_routing == "manual",
+                n_pairs=config.agent.concurrency,
             ),
-            asks=("baseline", "rollout", "ledger"),
+            asks=("baseline", "rollout", "ledger", "evolver"),
             concurrency=_WIDE,
         ),
         ActorSpec(
@@ -328,11 +342,14 @@ async def run_system(
     before: Callable[[Supervisor], Awaitable[None]],
     *,
     signals: bool,
+    pace: Pace | None = None,
+    watch: Callable[[Supervisor], AbstractAsyncContextManager[None]] | None = None,
 ) -> RunResult:
     """Start every actor, train, stop every actor.
 
     before: called when all actors are up and before anything is spent.
     signals: obey SIGINT and SIGTERM (the first drains, the second stops at once).
+    pace: the operator's hand on the chat client. watch: entered around all that is asked.
 
     Raises StartFailed naming the actor that cannot start, GaveUp if one used up its restarts.
     """
@@ -344,7 +361,7 @@ async def run_system(
         if listener is not None:
             config = with_twin_address(config, base_url_of(listener))
         system = Supervisor(
-            specs(config, paths, listener),
+            specs(config, paths, listener, pace=pace),
             config.runtime,
             sink=store,
             restored=restored,
@@ -353,11 +370,24 @@ async def run_system(
         )
         ended: TrainingEnded | Refused | None = None
         try:
-            async with system:
+            async with system, nullcontext() if watch is None else watch(system):
                 await before(system)
+                _set_apart()
                 ended = await system.address("trainer").ask(Train(), timeout_s=math.inf)
         except ActorDead:
             if not system.draining:
                 raise
     restarts = sum(actor.restarts for actor in system.stats())
     return RunResult(ended, system.cut_short, restarts, anyio.current_time() - started)
+
+
+def _set_apart() -> None:
+    """Take what is there from the garbage collector's sight: it lives to the end of the run.
+
+    Modules, questions and actors are some 80,000 objects. Each full collection would look at
+    all of them, while the event loop serves nobody. What a call leaves behind is freed without
+    the collector; it need not look every 700 objects.
+    """
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(_GC_OBJECTS)

@@ -21,6 +21,9 @@ __all__ = [
     "evaluation_key",
     "null_key",
     "null_salt",
+    "pair_key",
+    "pair_salt",
+    "phase_key",
     "slow_key",
     "slug",
     "step_key",
@@ -67,6 +70,16 @@ def null_key(task_type: str, index: int) -> str:
     return f"aa/{slug(task_type)}/n{index}"
 
 
+def phase_key(task_type: str, phase: int) -> str:
+    """All pairs of a class in a phase of the factorial gate; not below an epoch's path."""
+    return f"factorial/{slug(task_type)}/p{phase}"
+
+
+def pair_key(task_type: str, phase: int, pair: int, arm: str) -> str:
+    """One arm (``a`` or ``b``) of a pair."""
+    return f"{phase_key(task_type, phase)}/{pair}/{arm}"
+
+
 def epoch_salt(seed: int, epoch: int) -> str:
     """Rollouts, val and test: resampled across epochs, a hit on resume within one."""
     return f"seed{seed}/e{epoch}"
@@ -94,6 +107,11 @@ def confirm_salt(seed: int, run_key: str, block: int, candidate_hash: str) -> st
 def null_salt(seed: int, index: int, task_type: str, block: int, text_hash: str) -> str:
     """The second arm of a null comparison, told apart from other arms by its index."""
     return f"seed{seed}/aa{index}/{slug(task_type)}/b{block}/{text_hash[:16]}"
+
+
+def pair_salt(seed: int, task_type: str, pair: int, arm: str) -> str:
+    """One arm of a pair of the factorial gate; pairs are numbered over all phases of a class."""
+    return f"seed{seed}/factorial/{slug(task_type)}/{pair}/{arm}"
 
 
 def _snapshot(generation: int, confirms: str) -> str:

@@ -11,6 +11,13 @@ from __future__ import annotations
 from typing import ClassVar, TypeVar
 
 from protocol.base import Message, Request
+from protocol.factorial_rows import (
+    FactorialEditRow,
+    FactorialRunRow,
+    FactorialScheduleRow,
+    PairRow,
+)
+from protocol.row import Row
 
 __all__ = [
     "AnyRow",
@@ -40,13 +47,6 @@ __all__ = [
     "Where",
     "rows_of",
 ]
-
-
-class Row(Message, frozen=True, kw_only=True, tag=True):
-    """A row of a table."""
-
-    TABLE: ClassVar[str]
-    KEY: ClassVar[tuple[str, ...]]
 
 
 class OutcomeRow(Row, frozen=True, kw_only=True, tag=True):
@@ -405,6 +405,10 @@ AnyRow = (
     | EpochRow
     | BaselineRow
     | AttemptRow
+    | FactorialScheduleRow
+    | FactorialEditRow
+    | PairRow
+    | FactorialRunRow
 )
 
 T = TypeVar("T", bound=Row)

@@ -277,7 +277,13 @@ class EvolverSettings(Section, frozen=True, kw_only=True, forbid_unknown_fields=
 
 
 class GateSettings(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The sequential test (GATE.md). fresh_after: rejections after which a snapshot is redrawn."""
+    """How edits are tested. fresh_after: rejections after which a snapshot is redrawn.
+
+    design: ``ladder``: one candidate after another (GATE.md); ``factorial``: all undecided edits
+        together, decided at the end. The fields below it are of the factorial design alone.
+    q: bound of the share of adopted edits that change nothing; profile growth has .20.
+    fold: share of a class's units that proposals may see. candidates: per class and epoch.
+    """
 
     profile: Literal["balanced", "growth", "audit"]
     alpha_small: Annotated[float, Meta(gt=0, lt=1)]
@@ -292,6 +298,13 @@ class GateSettings(Section, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     harm_e: Annotated[float, Meta(gt=1)]
     missing_retries: Count
     fresh_after: Positive
+    design: Literal["ladder", "factorial"] = "ladder"
+    q: Annotated[float, Meta(gt=0, lt=1)] = 0.15
+    cap: Annotated[float, Meta(gt=0, lt=1)] = 0.1
+    fold: Annotated[float, Meta(gt=0, lt=1)] = 0.25
+    drop_harm: Annotated[float, Meta(gt=0, lt=1)] = 0.3
+    candidates: Positive = 4
+    budget: Positive = 3852
 
 
 class TrainerSettings(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):

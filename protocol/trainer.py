@@ -14,7 +14,7 @@ class TrainingEnded(Message, frozen=True, kw_only=True, tag=True):
     """Where the training stands.
 
     status: ``done``, ``early_stop`` (patience is out) or ``drained`` (asked to stop; resumable).
-    epochs: whole epochs.
+    epochs: whole epochs. claims_void: the factorial gate's sentinels do not look like coins.
     """
 
     status: Literal["done", "early_stop", "drained"]
@@ -22,6 +22,7 @@ class TrainingEnded(Message, frozen=True, kw_only=True, tag=True):
     seed_package: Package
     best_hard: Package
     best_mixed: Package
+    claims_void: bool = False
 
 
 class Train(Request[TrainingEnded | Refused], frozen=True, kw_only=True, tag=True):

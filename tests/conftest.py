@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hypothesis  # noqa: F401  # else its plugin loads it at the end, with warnings as errors
 import pytest
 
 

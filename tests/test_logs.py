@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import structlog
 
-from actors.logs import configure_logs
+from actors.logs import configure_logs, masked
 
 
 @pytest.fixture(autouse=True)
@@ -98,3 +98,35 @@ def test_a_closed_console_is_no_error(tmp_path: Path, monkeypatch: pytest.Monkey
     assert file is not None
     file.close()
     assert [event["event"] for event in _lines(path)] == ["still.logged"]
+
+
+def test_secrets_pass_nowhere_however_deep_they_lie() -> None:
+    """In lists and mappings too; the name of a variable that holds a key is none."""
+    told = {
+        "endpoints": [{"api_key": "sk-very", "base_url": "http://me:sk-very@h/v1"}],
+        "llm": {"api_key_env": "MY_KEY", "password": None, "prompt_tokens": 7},
+    }
+    assert masked("config", told) == {
+        "endpoints": [{"api_key": "***", "base_url": "http://***@h/v1"}],
+        "llm": {"api_key_env": "MY_KEY", "password": None, "prompt_tokens": 7},
+    }
+
+
+def test_who_listens_hears_what_the_level_keeps_out_of_the_file(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Progress can be summed at any log level; what is said twice is not shown twice."""
+    heard: list[object] = []
+    path = tmp_path / "train.jsonl"
+    file = configure_logs(path, "warning", None, hear=lambda event: heard.append(event["event"]))
+    log = structlog.get_logger()
+    log.debug("not.this")
+    log.info("llm.call")
+    log.warning("llm.breaker_open", repeated=True)
+    log.warning("heartbeat", line="still waiting", calls=3)
+    assert file is not None
+    file.close()
+    assert heard == ["llm.call", "llm.breaker_open", "heartbeat"]
+    assert [event["event"] for event in _lines(path)] == ["llm.breaker_open", "heartbeat"]
+    console = capsys.readouterr().err
+    assert console.split()[1:] == ["still", "waiting"]

@@ -66,7 +66,7 @@ class CacheActor(Actor):
         self._now = now
         self._store: Store | None = None
         self._log: structlog.stdlib.BoundLogger = structlog.get_logger()
-        self._down = False
+        self._failing: set[str] = set()  # what the store does not do: "get", "put"
 
     async def on_start(self, context: Context) -> None:
         """Open the store. Raises sqlite3.Error naming a file that cannot be opened."""
@@ -90,9 +90,9 @@ class CacheActor(Actor):
         try:
             found = await self._store.get(request.key)
         except StoreUnavailable as error:
-            self._note_outage(error)
+            self._note_outage("get", error)
             return CacheMiss(why="unavailable")
-        self._note_service()
+        self._note_service("get")
         if found == "absent":
             self.counts.absent += 1
             return CacheMiss(why="absent")
@@ -121,9 +121,9 @@ class CacheActor(Actor):
         try:
             await self._store.put(request.key, entry)
         except StoreUnavailable as error:
-            self._note_outage(error)
+            self._note_outage("put", error)
             return CacheStored(stored=False)
-        self._note_service()
+        self._note_service("get", "put")
         self.counts.stored += 1
         return CacheStored(stored=True)
 
@@ -134,19 +134,20 @@ class CacheActor(Actor):
         try:
             await store.remove(key, entry)
         except StoreUnavailable as outage:
-            self._note_outage(outage)
+            self._note_outage("put", outage)
 
-    def _note_outage(self, error: StoreUnavailable) -> None:
+    def _note_outage(self, what: str, error: StoreUnavailable) -> None:
         """Log an outage once, when it begins."""
         self.counts.unavailable += 1
-        if not self._down:
-            self._down = True
+        if not self._failing:
             self._log.warning("cache.unavailable", why=str(error), effect="every chat is asked")
+        self._failing.add(what)
 
-    def _note_service(self) -> None:
-        if self._down:
-            self._down = False
+    def _note_service(self, *what: str) -> None:
+        """A full disk can be read: what is written must be well again before that is said."""
+        if self._failing and not self._failing.difference(what):
             self._log.info("cache.available_again")
+        self._failing.difference_update(what)
 
 
 async def _open(choice: CacheChoice, path: Path, now: Callable[[], float]) -> Store | None:

@@ -35,7 +35,7 @@ from actors.commands.check_preview import Preview, gain_lines, preview_of
 from actors.commands.check_probes import probes_of, roles_of
 from actors.commands.check_subject import Subject, config_lines, resume_lines, subject_of
 from actors.commands.console import on_terminal, show
-from actors.commands.seed_options import note, write
+from actors.commands.seed_options import write
 from actors.config import ConfigError
 from actors.llm.endpoints import resolve_endpoints
 from actors.logs import configure_logs
@@ -57,7 +57,10 @@ def add_check_options(parser: argparse.ArgumentParser) -> None:
         help="look at all that a run needs, say what it would cost, and run nothing",
     )
     parser.add_argument(
-        "--json", action="store_true", help="with --check: one JSON object on stdout"
+        "--json",
+        action="store_true",
+        help="stdout for machines: a JSON line per event, first `launch`, last `done`; "
+        "with --check one object",
     )
 
 
@@ -90,9 +93,6 @@ def _fancy() -> bool:
 
 def check(arguments: argparse.Namespace, machine: Machine | None = None) -> int:
     """Run the command; returns the exit code: 0 all fine, 2 something would stop a run."""
-    if not arguments.check:
-        note("bin/train: --json goes with --check")
-        return USAGE
     configure_logs(None, "critical", None)  # what is found is told below, once
     report = _Report(quiet=arguments.json)
     try:

@@ -9,18 +9,22 @@ from __future__ import annotations
 import argparse
 import shlex
 import sys
+from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 
 import anyio
 import structlog
 
+from actors.commands import train_json
 from actors.commands.aa import compare_with_itself
 from actors.commands.check import add_check_options, check
 from actors.config import ConfigError
 from actors.dataset.errors import DataError
 from actors.launch import Launch, fresh, resume
 from actors.logs import configure_logs
+from actors.monitor.monitor import Monitor
 from actors.places import as_called, launcher
 from actors.report import final_report, preflight_report
 from actors.runtime.errors import AskFailed, StartFailed, SystemFailed
@@ -58,7 +62,10 @@ def add_train_parser(commands: argparse._SubParsersAction[argparse.ArgumentParse
             "  bin/train --resume                          go on with the latest demo run\n"
             "  bin/train --resume workspaces/my-001        go on with that one\n"
             "  bin/train my.yaml --check                   is all there, and what would it cost?\n"
-            "  bin/train my.yaml --aa 100                  test the gate's level here\n\n"
+            "  bin/train my.yaml --aa 100                  test the gate's level here\n"
+            "  bin/train my.yaml --json 2>/dev/null        for programs: JSON lines on stdout\n\n"
+            "bin/trm watch WORKSPACE shows a run from another terminal, bin/trm control WORKSPACE\n"
+            "pauses it, lets it go on, stops it or changes its pace.\n"
             "A run stops in order on Ctrl-C or SIGTERM: what is in flight may finish within\n"
             "runtime.drain_s, a second signal stops at once. Nothing is lost either way.\n\n"
             + EXIT_CODES
@@ -107,6 +114,12 @@ def add_train_parser(commands: argparse._SubParsersAction[argparse.ArgumentParse
         metavar="N",
         help="no training: N tests of the current package against itself (is the level kept?)",
     )
+    parser.add_argument(
+        "--metrics-port",
+        type=_port,
+        metavar="N",
+        help="serve numbers for Prometheus at http://127.0.0.1:N/metrics (0: any free port)",
+    )
     add_check_options(parser)
     parser.set_defaults(run=train)
 
@@ -118,17 +131,28 @@ def _positive(text: str) -> int:
     return number
 
 
+def _port(text: str) -> int:
+    number = int(text)
+    if not 0 <= number <= 65_535:
+        raise ValueError(text)
+    return number
+
+
 def train(arguments: argparse.Namespace) -> int:
     """Run the command; returns the exit code."""
-    if arguments.check or arguments.json:
+    if arguments.check:
         return check(arguments)
     try:
+        if arguments.json and arguments.aa:
+            raise ConfigError(["--json does not go with --aa"])
         launch = _launch(arguments)
     except (ConfigError, WorkspaceError, DataError, OSError) as error:
         _say(f"bin/train: {error}")
+        if arguments.json:
+            train_json.tell(train_json.done_record("refused", USAGE, error=str(error)))
         return USAGE
     try:
-        return _run(launch, arguments.aa)
+        return _run(launch, arguments)
     finally:
         launch.lock.release()
 
@@ -144,70 +168,144 @@ def _launch(arguments: argparse.Namespace) -> Launch:
     return resume(arguments.config, arguments.assignments, named, arguments.accept_change)
 
 
-def _run(launch: Launch, n_nulls: int | None) -> int:
+def _run(launch: Launch, arguments: argparse.Namespace) -> int:
     """Run the system with logs open; print the table; returns the exit code."""
     workspace = launch.paths.workspace
+    here = shlex.quote(_portable_here(workspace))
+    resume = f"{launcher()} --resume {here}"
+    monitor = Monitor(
+        launch.config,
+        workspace,
+        launch.run_id,
+        as_called(f"bin/trm control {here}"),
+        metrics_port=arguments.metrics_port,
+    )
+
+    def hear(event: Mapping[str, object]) -> None:
+        monitor.hear(event)
+        if arguments.json:
+            train_json.hear(event)
+
     file = configure_logs(
-        workspace / "logs" / "train.jsonl", launch.config.run.log_level, launch.run_id
+        workspace / "logs" / "train.jsonl", launch.config.run.log_level, launch.run_id, hear=hear
     )
     assert file is not None, "a path was given"
-    resume = f"{launcher()} --resume {shlex.quote(_portable_here(workspace))}"
     try:
-        log.info("run.resumed" if launch.resumed else "run.started", folder=str(workspace))
-        for change in launch.accepted:
-            log.warning("config.change_accepted", change=change)
-        if uses_twin(launch.config):
-            played = ", ".join(simulated_roles(launch.config))
-            log.warning("run.simulator", roles=played, note="a simulator, not a language model")
-        try:
-            if n_nulls is not None:
-                return compare_with_itself(launch, n_nulls, _say, f"{resume} --aa {n_nulls}")
-            result = anyio.run(_train, launch)
-        except (SystemFailed, AskFailed) as error:
-            return _failed(error, resume)
-        except (WorkspaceError, DataError) as error:
-            _say(f"bin/train: {error}")
-            return USAGE
-        return _finish(launch, result, resume)
+        if arguments.json:
+            train_json.tell(train_json.launch_record(launch))
+        _first_lines(launch)
+        if arguments.aa is not None:
+            return _compare(launch, arguments.aa, resume)
+        end = _ended(launch, monitor, resume)
+        if arguments.json:
+            done = train_json.done_record(
+                end.status,
+                end.code,
+                launch=launch,
+                result=end.result,
+                resume=resume if end.code else None,
+                error=end.error,
+            )
+            train_json.tell(done)
+            _say(end.words)
+        elif end.code == DONE:
+            sys.stdout.write(end.words)
+            sys.stdout.flush()
+        else:
+            _say(end.words)
+        return end.code
     finally:
         with suppress(OSError):  # a full disk: what could not be written is lost either way
             file.close()
 
 
-async def _train(launch: Launch) -> RunResult:
+def _first_lines(launch: Launch) -> None:
+    folder = str(launch.paths.workspace)
+    log.info("run.resumed" if launch.resumed else "run.started", folder=folder)
+    for change in launch.accepted:
+        log.warning("config.change_accepted", change=change)
+    if uses_twin(launch.config):
+        played = ", ".join(simulated_roles(launch.config))
+        log.warning("run.simulator", roles=played, note="a simulator, not a language model")
+
+
+@dataclass(frozen=True)
+class _End:
+    """How it ended. words: for people; status: for programs."""
+
+    code: int
+    status: str
+    words: str
+    result: RunResult | None = None
+    error: str | None = None
+
+
+def _compare(launch: Launch, n_nulls: int, resume: str) -> int:
+    try:
+        return compare_with_itself(launch, n_nulls, _say, f"{resume} --aa {n_nulls}")
+    except (SystemFailed, AskFailed) as error:
+        end = _failed(error, resume)
+    except (WorkspaceError, DataError) as error:
+        end = _refused(error)
+    _say(end.words)
+    return end.code
+
+
+def _ended(launch: Launch, monitor: Monitor, resume: str) -> _End:
+    """Run it, to whichever end."""
+    try:
+        result = anyio.run(_train, launch, monitor)
+    except (SystemFailed, AskFailed) as error:
+        return _failed(error, resume)
+    except (WorkspaceError, DataError) as error:
+        return _refused(error)
+    end = _finish(launch, result, resume)
+    log.info("run.ended", status=end.status, exit_code=end.code, seconds=round(result.seconds, 1))
+    return end
+
+
+async def _train(launch: Launch, monitor: Monitor) -> RunResult:
     async def before(system: Supervisor) -> None:
         _say(await preflight_report(system, launch.config, launch.paths))
 
-    return await run_system(launch.config, launch.paths, launch.run_id, before, signals=True)
+    return await run_system(
+        launch.config,
+        launch.paths,
+        launch.run_id,
+        before,
+        signals=True,
+        pace=monitor.pace,
+        watch=monitor.watch,
+    )
 
 
-def _failed(error: SystemFailed | AskFailed, resume: str) -> int:
-    _say(f"bin/train: {error}")
+def _refused(error: Exception) -> _End:
+    return _End(USAGE, "refused", f"bin/train: {error}", error=str(error))
+
+
+def _failed(error: SystemFailed | AskFailed, resume: str) -> _End:
     if isinstance(error, StartFailed):
-        _say("Mend what the message names, then start again.")
+        next_ = "Mend what the message names, then start again."
     else:
-        _say(f"The last checkpoint is whole. See logs/train.jsonl, then go on with: {resume}")
-    return FAILED
+        next_ = f"The last checkpoint is whole. See logs/train.jsonl, then go on with: {resume}"
+    return _End(FAILED, "failed", f"bin/train: {error}\n{next_}", error=str(error))
 
 
-def _finish(launch: Launch, result: RunResult, resume: str) -> int:
-    ended = result.ended
+def _finish(launch: Launch, result: RunResult, resume: str) -> _End:
+    ended, status = result.ended, train_json.status_of(result)
     if ended is None:
         how = "at once" if result.cut_short else "before what was in flight could finish"
-        _say(f"Stopped {how}; the last checkpoint is whole. Go on with: {resume}")
-        return INTERRUPTED if result.cut_short else RESUMABLE
+        words = f"Stopped {how}; the last checkpoint is whole. Go on with: {resume}"
+        return _End(INTERRUPTED if result.cut_short else RESUMABLE, status, words, result)
     if isinstance(ended, Refused):
-        _say(f"The run cannot go on: {ended.what}")
-        for detail in ended.details[:20]:
-            _say(f"  {detail}")
-        _say(f"What to do: {ended.remedy}\nGo on with: {resume}")
-        return RESUMABLE if ended.passing else FAILED
+        lines = [f"The run cannot go on: {ended.what}"]
+        lines += [f"  {detail}" for detail in ended.details[:20]]
+        lines += [f"What to do: {ended.remedy}", f"Go on with: {resume}"]
+        return _End(RESUMABLE if ended.passing else FAILED, status, "\n".join(lines), result)
     if ended.status == "drained":
-        _say(f"Stopped in order after epoch {ended.epochs}. Go on with: {resume}")
-        return RESUMABLE
-    sys.stdout.write(_final(launch, ended, result, resume))
-    sys.stdout.flush()
-    return DONE
+        words = f"Stopped in order after epoch {ended.epochs}. Go on with: {resume}"
+        return _End(RESUMABLE, status, words, result)
+    return _End(DONE, status, _final(launch, ended, result, resume), result)
 
 
 def _final(launch: Launch, ended: TrainingEnded, result: RunResult, resume: str) -> str:

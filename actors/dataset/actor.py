@@ -29,6 +29,7 @@ from protocol.dataset import (
     PoolQuestions,
     Unit,
 )
+from protocol.factorial import FactorialUnits, GetUnits
 from protocol.settings import DataSettings
 
 __all__ = ["DatasetActor"]
@@ -113,17 +114,26 @@ class DatasetActor(Actor):
         )
         return EpochPlan(epoch=request.epoch, classes=classes)
 
+    @handles(GetUnits)
+    async def units(self, request: GetUnits) -> FactorialUnits | Refused:
+        """All units that may be trained on, by class and video; no outcome is looked at."""
+        if not self._units:
+            return self._nothing_to_train()
+        members = (self._units[task_type] for task_type in sorted(self._units))
+        return FactorialUnits(units=tuple(unit for own in members for unit in own))
+
+    def _nothing_to_train(self) -> Refused:
+        return Refused(
+            what="pre-flight left no class to train",
+            remedy="split more videos into trainval, or lower data.eval_min_per_class "
+            "or data.trainable_min_units",
+            details=tuple(f"{count.task_type}: {count.reason}" for count in self._summary.classes),
+        )
+
     def _refusal(self, known: tuple[KnownOutcome, ...], right: dict[str, bool]) -> Refused | None:
         """Why no plan can be made; None: it can (row fail-loud)."""
         if not self._units:
-            return Refused(
-                what="pre-flight left no class to train",
-                remedy="split more videos into trainval, or lower data.eval_min_per_class "
-                "or data.trainable_min_units",
-                details=tuple(
-                    f"{count.task_type}: {count.reason}" for count in self._summary.classes
-                ),
-            )
+            return self._nothing_to_train()
         torn = sorted({k.question_id for k in known if right[k.question_id] != k.right})
         if torn:
             return Refused(

@@ -6,10 +6,12 @@ in the ledger, what is current comes with the request.
 
 from __future__ import annotations
 
+import anyio.to_thread
 import structlog
 
 from actors.evolver.compare_prompt import Pair
 from actors.evolver.document import MOMENTUM
+from actors.evolver.factorial import as_propose, documents_of, propose_edits
 from actors.evolver.prompt import Evidence, Kind
 from actors.evolver.prompt_edits import PromptMaterial, edit_prompt
 from actors.evolver.propose import Material, propose
@@ -22,6 +24,7 @@ from prompts.templates import load_templates
 from prompts.trajectory import EmptyTrajectory, read_steps
 from protocol.base import Scope
 from protocol.evolver import Case, NoProposal, Proposal, Propose
+from protocol.factorial import ProposedEdits, ProposeEdits, Rendered, RenderEdits
 from protocol.ledger import EditRow, Record, RejectedRow, Select, TraceRow, Where, rows_of
 from protocol.llm import Chat, ChatAnswer, ChatFailed
 from protocol.rollout import Step
@@ -63,11 +66,9 @@ class EvolverActor(Actor):
     @handles(Propose)
     async def on_propose(self, request: Propose) -> Proposal | NoProposal:
         """Propose a candidate, and record every edit with what became of it."""
-        evidence = [await self._evidence(request, case, "defect") for case in request.defects]
-        evidence += [await self._evidence(request, case, "lapse") for case in request.lapses]
         material = Material(
             request=request,
-            evidence=tuple(evidence),
+            evidence=await self._all_evidence(request),
             rejected=await self._rejected(
                 request.scope, document="skill", task_type=request.skill.task_type
             ),
@@ -80,6 +81,34 @@ class EvolverActor(Actor):
             _log.info("evolver.note_refused", note=refused.note, why=refused.why)
         await self._keep(request.scope, proposal_rows(request, result.reply))
         return result.reply
+
+    @handles(ProposeEdits)
+    async def on_propose_edits(self, request: ProposeEdits) -> ProposedEdits | NoProposal:
+        """Propose edits that stand alone, and record each with what became of it.
+
+        The rejected ledger is not read: what the gate thinks of an edit is not known here.
+        """
+        asked = as_propose(request)
+        material = Material(
+            request=asked,
+            evidence=await self._all_evidence(asked),
+            rejected=(),
+            settings=self._settings,
+        )
+        offer = await propose_edits(self._chat, self._templates, material, request.earlier)
+        for failure in offer.failed_calls:
+            _log.warning("evolver.call_failed", detail=failure)
+        rows = report_rows(offer.reply.reports, request.run_key, task_type=asked.skill.task_type)
+        await self._keep(request.scope, rows)
+        return offer.reply
+
+    @handles(RenderEdits)
+    async def on_render_edits(self, request: RenderEdits) -> Rendered:
+        """Documents with sets of edits on, off the event loop: there may be hundreds."""
+        skills = await anyio.to_thread.run_sync(
+            documents_of, request, self._settings.max_skill_chars
+        )
+        return Rendered(skills=skills)
 
     @handles(WriteMomentum)
     async def on_write_momentum(self, request: WriteMomentum) -> MomentumWritten | NoProposal:
@@ -123,6 +152,12 @@ class EvolverActor(Actor):
 
     async def _chat(self, chat: Chat) -> ChatAnswer | ChatFailed:
         return await ask_or(self._llm, chat, lambda failure: chat.crashed(str(failure)))
+
+    async def _all_evidence(self, request: Propose) -> tuple[Evidence, ...]:
+        """The defects, then the lapses."""
+        evidence = [await self._evidence(request, case, "defect") for case in request.defects]
+        evidence += [await self._evidence(request, case, "lapse") for case in request.lapses]
+        return tuple(evidence)
 
     async def _evidence(self, request: Propose, case: Case, kind: Kind) -> Evidence:
         """A case with its steps. Raises EmptyTrajectory: it was diagnosed, so it has some."""

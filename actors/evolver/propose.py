@@ -19,7 +19,7 @@ from prompts.conversation import ChatCall, NotUnderstood, Understood, Unreachabl
 from prompts.templates import Template
 from protocol.evolver import Edit, Reason
 
-__all__ = ["Material", "Result", "deal", "propose"]
+__all__ = ["Material", "Result", "deal", "gather", "propose"]
 
 Asked = Understood[EditorReply] | NotUnderstood | Unreachable
 
@@ -39,6 +39,14 @@ async def propose(chat: ChatCall, templates: Mapping[str, Template], material: M
 
     templates: ``evolve_skill``, ``evolve_rank`` and ``consolidate_appendix``.
     """
+    gathered = await gather(chat, templates["evolve_skill"], material)
+    if isinstance(gathered, Result):
+        return gathered
+    return await build(Desk.of(chat, templates, material), gathered)
+
+
+async def gather(chat: ChatCall, template: Template, material: Material) -> Harvest | Result:
+    """What the editor says to the evidence, or why there can be no proposal."""
     request = material.request
     if not material.evidence:
         return nothing("no_cases", "no wrong answer to learn from")
@@ -46,7 +54,7 @@ async def propose(chat: ChatCall, templates: Mapping[str, Template], material: M
     if problems:
         return nothing("none_applied", f"the skill is damaged: {'; '.join(problems)}")
     batches = deal(material.evidence, material.settings.minibatch)
-    asked = await _ask_all(chat, templates["evolve_skill"], material, batches)
+    asked = await _ask_all(chat, template, material, batches)
     harvest = _collect(batches, asked)
     away = [outcome.failure for outcome in asked if isinstance(outcome, Unreachable)]
     outages = [failure for failure in away if failure.kind != "crash"]  # a crash is this chat's own
@@ -56,7 +64,7 @@ async def propose(chat: ChatCall, templates: Mapping[str, Template], material: M
         return nothing(reason, "; ".join(harvest.failed), harvest)
     if len(harvest.failed) == len(batches):
         return nothing("editor_failed", "; ".join(harvest.failed), harvest)
-    return await build(Desk.of(chat, templates, material), harvest)
+    return harvest
 
 
 async def _ask_all(

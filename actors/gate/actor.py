@@ -12,16 +12,23 @@ from collections.abc import Sequence
 import anyio
 import anyio.to_thread
 import msgspec
-import structlog
 
-from actors.gate.arms import Arms, arms_of
+from actors.gate.arms import Arms, arms_of, job_of
 from actors.gate.decide import Answers, LadderUnit, Rules, decide, look_of
 from actors.gate.ema import fold, lookup
+from actors.gate.factorial_run import (
+    Desk,
+    certify,
+    editor_arms,
+    plan_factorial,
+    run_phase,
+)
 from actors.gate.ladder import UncoveredUnit, blind_order, build_ladder
 from actors.gate.levels import alpha_of, bound_of, draws_of, stages_of
 from actors.gate.looks import block_ends
-from actors.gate.power import power_of
+from actors.gate.power import power_table
 from actors.gate.state import GateState, KnownSnapshot, advance, in_force, known_difficulty
+from actors.gate.telling import outage, tell
 from actors.gate.verdict import IDENTICAL, decision_of, row_of, stage_of
 from actors.runtime.actor import Actor, Context, handles
 from actors.runtime.address import Address, ask_or
@@ -29,11 +36,21 @@ from protocol.base import Refused, Scope
 from protocol.baseline import GetSnapshot, SnapshotReady
 from protocol.dataset import Question, Unit
 from protocol.documents import library_hash
+from protocol.factorial import (
+    Certified,
+    Certify,
+    EditorArms,
+    EditorCoins,
+    FactorialPlan,
+    PhaseDone,
+    PhaseStopped,
+    PlanFactorial,
+    RunPhase,
+)
 from protocol.gate import (
     Decision,
     GetPower,
     LadderRefreshed,
-    Look,
     PowerTable,
     RefreshLadder,
     Stage,
@@ -49,18 +66,17 @@ from protocol.ledger import (
     Where,
     rows_of,
 )
-from protocol.rollout import Answered, Missed, Rollout, out_of_budget, reasons_of
+from protocol.rollout import Answered, Missed, Rollout, out_of_budget
 from protocol.settings import GateSettings
 
 __all__ = ["GateActor"]
-
-log = structlog.get_logger("gate")
 
 
 class GateActor(Actor):
     """Tests candidates; knows every unit's difficulty from earlier epochs.
 
     manual: the agent chooses among all skills, so that a snapshot belongs to all of them.
+    evolver: renders documents for the factorial design; n_pairs: of it in flight at a time.
     """
 
     def __init__(
@@ -70,20 +86,25 @@ class GateActor(Actor):
         baseline: Address,
         rollout: Address,
         ledger: Address,
+        evolver: Address | None = None,
         *,
         manual: bool = False,
+        n_pairs: int = 32,
     ) -> None:
         self._settings = settings
         self._seed = seed
         self._baseline = baseline
         self._rollout = rollout
         self._ledger = ledger
+        self._evolver = evolver
         self._manual = manual
         self._state = GateState()
         self._observing = anyio.Lock()
+        self._limiter = anyio.CapacityLimiter(n_pairs)
 
     async def on_start(self, context: Context) -> None:
         """Take up the state from the checkpoint."""
+        self._context = context
         if context.restored is not None:
             self._state = msgspec.json.decode(context.restored, type=GateState)
 
@@ -130,19 +151,44 @@ class GateActor(Actor):
     @handles(GetPower)
     async def power(self, request: GetPower) -> PowerTable:
         """The table of ``power_of``, off the event loop."""
-        classes = [
-            await anyio.to_thread.run_sync(
-                power_of,
-                ladder.task_type,
-                ladder.n_units,
-                ladder.n_wrong,
-                alpha_of(self._settings, ladder.n_units),
-                draws_of(self._settings, ladder.n_units),
-                stages_of(self._settings),
-            )
-            for ladder in request.ladders
-        ]
-        return PowerTable(classes=tuple(classes))
+        return await anyio.to_thread.run_sync(power_table, self._settings, request.ladders)
+
+    @handles(PlanFactorial)
+    async def plan_factorial(self, request: PlanFactorial) -> FactorialPlan | Refused:
+        """The factorial design's schedule, fixed once."""
+        return await plan_factorial(self._desk, request)
+
+    @handles(EditorCoins)
+    async def editor_coins(self, request: EditorCoins) -> EditorArms:
+        """The documents of an epoch's editor draws."""
+        return await editor_arms(self._desk, request)
+
+    @handles(RunPhase)
+    async def run_phase(self, request: RunPhase) -> PhaseDone | PhaseStopped | Refused:
+        """A class's pairs of a phase, as far as they are not drawn."""
+        return await run_phase(self._desk, request)
+
+    @handles(Certify)
+    async def certify(self, request: Certify) -> Certified:
+        """The decision over all edits of the run."""
+        return await certify(self._desk, request)
+
+    @property
+    def _desk(self) -> Desk:
+        assert self._evolver is not None, "the factorial design is wired with an evolver"
+        return Desk(
+            settings=self._settings,
+            seed=self._seed,
+            ledger=self._ledger,
+            evolver=self._evolver,
+            roll=self._roll,
+            limiter=self._limiter,
+            draining=lambda: self._context.draining,
+        )
+
+    async def _roll(self, job: Rollout) -> Answered | Missed:
+        """A rollout whose actor failed is missing; a dead house is raised."""
+        return await ask_or(self._rollout, job, lambda failure: job.missed(str(failure)))
 
     @handles(RefreshLadder)
     async def refresh(self, request: RefreshLadder) -> LadderRefreshed:
@@ -246,12 +292,12 @@ class GateActor(Actor):
             blocks.append(answers)
             rollouts += spent
             lost += missed
-            _tell(arms.trial.run_key, look_of(ladder, blocks), len(ladder), rules.alpha)
+            tell(arms.trial.run_key, look_of(ladder, blocks), len(ladder), rules.alpha)
             if out_of_budget(missed):  # the operator's own limit: what it cut off decides nothing
-                return _outage(arms.trial, lost)
+                return outage(arms.trial, lost)
             standing = decide(ladder, blocks, rules)
         if standing.verdict == "undecided" and not all(missed.lasting for missed in lost):
-            return _outage(arms.trial, lost)
+            return outage(arms.trial, lost)
         return stage_of(
             standing,
             alpha=rules.alpha,
@@ -339,49 +385,9 @@ class GateActor(Actor):
         replies: dict[int, Answered | Missed] = {}
 
         async def one(position: int, question: Question) -> None:
-            job = Rollout(
-                scope=Scope(
-                    epoch=request.scope.epoch,
-                    step=request.scope.step,
-                    task_type=question.task_type,
-                    question_id=question.question_id,
-                ),
-                run_key=run_key,
-                question=question,
-                skill=request.candidate,
-                prompts=request.prompts,
-                salt=salt,
-                others=request.others,
-            )
-            replies[position] = await ask_or(
-                self._rollout, job, lambda failure: job.missed(str(failure))
-            )
+            replies[position] = await self._roll(job_of(request, question, run_key, salt))
 
         async with anyio.create_task_group() as tasks:
             for position, question in enumerate(questions):
                 tasks.start_soon(one, position, question)
         return [replies[position] for position in range(len(questions))]
-
-
-def _tell(run_key: str, look: Look, n_units: int, alpha: float) -> None:
-    """One line per block, for whoever watches; nothing that decides reads it."""
-    log.info(
-        "gate.look",
-        run_key=run_key,
-        units=look.units,
-        n_units=n_units,
-        wins=look.wins,
-        losses=look.losses,
-        missing=look.missing,
-        e=round(look.e, 4),
-        accept_from=round(1 / alpha, 2),
-    )
-
-
-def _outage(request: Trial, lost: Sequence[Missed]) -> Refused:
-    return Refused(
-        what=f"{request.run_key}: {len(lost)} questions of the ladder stayed missing",
-        remedy="mend what the reasons name, then resume; what was answered is in the cache",
-        details=reasons_of(lost),
-        passing=True,
-    )

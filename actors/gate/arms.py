@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import msgspec
 
-from protocol.dataset import Unit
+from protocol.base import Scope
+from protocol.dataset import Question, Unit
 from protocol.gate import Trial
 from protocol.keys import candidate_salt, confirm_salt, null_salt
+from protocol.rollout import Rollout
 
-__all__ = ["Arms", "arms_of"]
+__all__ = ["Arms", "arms_of", "job_of"]
 
 
 class Arms(msgspec.Struct, frozen=True, kw_only=True):
@@ -46,3 +48,21 @@ def arms_of(first: Arms, stage: int) -> Arms:
     if stage == 0:
         return first
     return msgspec.structs.replace(first, generation=0, confirms=first.trial.run_key)
+
+
+def job_of(trial: Trial, question: Question, run_key: str, salt: str) -> Rollout:
+    """A question to be answered by the candidate."""
+    return Rollout(
+        scope=Scope(
+            epoch=trial.scope.epoch,
+            step=trial.scope.step,
+            task_type=question.task_type,
+            question_id=question.question_id,
+        ),
+        run_key=run_key,
+        question=question,
+        skill=trial.candidate,
+        prompts=trial.prompts,
+        salt=salt,
+        others=trial.others,
+    )

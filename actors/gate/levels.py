@@ -7,10 +7,20 @@ from fractions import Fraction
 from actors.gate.eprocess import exact_alpha
 from protocol.settings import GateSettings
 
-__all__ = ["AUDIT_ALPHA", "GROWTH_ALPHA", "alpha_of", "bound_of", "draws_of", "stages_of"]
+__all__ = [
+    "AUDIT_ALPHA",
+    "GROWTH_ALPHA",
+    "GROWTH_Q",
+    "alpha_of",
+    "bound_of",
+    "draws_of",
+    "q_of",
+    "stages_of",
+]
 
 GROWTH_ALPHA = 0.3
 AUDIT_ALPHA = 0.3
+GROWTH_Q = Fraction(1, 5)
 
 
 def alpha_of(settings: GateSettings, n_units: int) -> float:
@@ -46,3 +56,8 @@ def bound_of(alpha: float, n_stages: int, *, blind: bool) -> float:
     """
     level = exact_alpha(alpha)
     return float(Fraction(level ** (n_stages if blind else 1)))
+
+
+def q_of(settings: GateSettings) -> Fraction:
+    """The factorial design's bound of the share of adopted edits that change nothing."""
+    return GROWTH_Q if settings.profile == "growth" else exact_alpha(settings.q)

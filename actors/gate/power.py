@@ -23,11 +23,12 @@ from fractions import Fraction
 from functools import lru_cache
 
 from actors.gate.eprocess import UnitResult, exact_alpha, judge, unit_result
-from actors.gate.levels import bound_of
+from actors.gate.levels import alpha_of, bound_of, draws_of, stages_of
 from actors.gate.looks import accept_looks
-from protocol.gate import Power
+from protocol.gate import LadderSize, Power, PowerTable
+from protocol.settings import GateSettings
 
-__all__ = ["REDRAW", "power_of"]
+__all__ = ["REDRAW", "power_of", "power_table"]
 
 REDRAW = 0.597
 """c: the share of a question's fate that is drawn anew each time."""
@@ -147,3 +148,20 @@ def _accepted(results: Sequence[UnitResult], level: Fraction) -> bool:
     starts = (0, *looks[:-1])
     groups = [results[start:end] for start, end in zip(starts, looks, strict=True)]
     return judge(groups, level, ended=True).accepted is not None
+
+
+def power_table(settings: GateSettings, ladders: Sequence[LadderSize]) -> PowerTable:
+    """``power_of`` for every class, in the order given."""
+    return PowerTable(
+        classes=tuple(
+            power_of(
+                ladder.task_type,
+                ladder.n_units,
+                ladder.n_wrong,
+                alpha_of(settings, ladder.n_units),
+                draws_of(settings, ladder.n_units),
+                stages_of(settings),
+            )
+            for ladder in ladders
+        )
+    )

@@ -68,6 +68,7 @@ class _State:
         self.in_flight = 0
         self.last_error = ""
         self.open_since = 0.0
+        self.probes = 0
 
     def opens_in(self, now: float) -> float:
         """Seconds until breaker and Retry-After let a request through; 0: now."""
@@ -334,19 +335,23 @@ class EndpointPool:
             log.warning(
                 "llm.breaker_open",
                 endpoint=name,
+                repeated=_told_before(state.probes),
                 last_error=state.last_error,
                 retry_in_s=round(state.breaker.retry_in(now), 1),
                 next="then one call tries it; the others go elsewhere or wait",
             )
         elif breaker == "half_open":
+            state.probes += 1
             log.info(
                 "llm.breaker_half_open",
                 endpoint=name,
+                repeated=_told_before(state.probes),
                 last_error=state.last_error,
                 next="one call tries it: an answer closes the breaker, a failure opens it again",
             )
         else:
-            open_s, state.open_since = round(now - state.open_since, 1), 0.0
+            open_s = round(now - state.open_since, 1)
+            state.open_since, state.probes = 0.0, 0
             log.info(
                 "llm.breaker_closed",
                 endpoint=name,
@@ -376,3 +381,8 @@ class EndpointPool:
                 paused_s=round(paused_s, 1),
                 next="the calls that waited are sent",
             )
+
+
+def _told_before(probes: int) -> bool:
+    """Whether another line would say nothing new: all but the 1st, 2nd, 4th, 8th ... probe."""
+    return probes & (probes - 1) != 0

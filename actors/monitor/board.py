@@ -132,7 +132,7 @@ class Board:
         name = text(event, "event")
         if self._since is None:
             self._since = now
-        if name in NEWS:
+        if name in NEWS and event.get("repeated") is not True:
             self.news.append(event)
         if name in ("actor.restarting", "actor.crashed"):
             self.counts[name, text(event, "actor")] += 1
@@ -301,7 +301,7 @@ class Board:
         self._recent.append(now)
         outcome, run_key = text(event, "outcome"), text(event, "run_key")
         self.counts["rollout.done", outcome] += 1
-        if run_key.startswith("baseline/"):
+        if run_key.startswith(("baseline/", "factorial/")):
             phase = self._of_class(event, now)
         else:
             phase = self._phase(run_key, now)

@@ -18,7 +18,7 @@ def key_of(run_key: str) -> str:
     step = _STEP.match(run_key)
     if step is not None:
         return step[0].rstrip("/")
-    if run_key.startswith("aa/"):
+    if run_key.startswith(("aa/", "factorial/")):  # all comparisons, all pairs of a phase
         return "/".join(run_key.split("/")[:3])
     return run_key
 

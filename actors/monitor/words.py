@@ -90,9 +90,14 @@ def heartbeat_line(quiet_s: float, seen: EndpointsSeen | None, now: datetime, re
         return f"paused by {seen.paused_by}: {calls} in hand or waiting; go on with: {resume}"
     if not seen.calls:
         return f"still waiting: {quiet}, and no call is under way"
-    parts = [f"still waiting: {calls}, oldest {duration(seen.oldest_s)}"]
+    parts = [f"still waiting: {calls}, oldest {_age(seen.oldest_s)}"]
     parts += [words for one in seen.endpoints if (words := endpoint_words(one, now))]
     return ", ".join(parts)
+
+
+def _age(seconds: float) -> str:
+    """To the second as long as that says something."""
+    return f"{seconds:.0f} s" if seconds < 600 else duration(seconds)
 
 
 def endpoint_words(one: EndpointSeen, now: datetime) -> str:

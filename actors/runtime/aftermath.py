@@ -50,7 +50,8 @@ def settle(
             envelope.fail(ActorCrashed(actor, f"{envelope.kind}: {why}"))
         elif culprit and envelope.crashes:
             log.error("actor.poison", actor=actor, request=envelope.kind)
-            envelope.fail(PoisonMessage(actor, f"{envelope.kind} crashed two incarnations"))
+            told = f"{envelope.kind} crashed two incarnations ({why})"
+            envelope.fail(PoisonMessage(actor, told))
         else:
             envelope.crashes += culprit
             handed_back.append(envelope)

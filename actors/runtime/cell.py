@@ -17,7 +17,7 @@ from actors.runtime.address import Address
 from actors.runtime.aftermath import settle
 from actors.runtime.control import Control, Ping, Pong, Snapshot, State, Stop
 from actors.runtime.envelope import LINEAGE, Envelope, Lineage
-from actors.runtime.errors import ActorCrashed, ActorDead, WiringError
+from actors.runtime.errors import ActorCrashed, ActorDead, WiringError, in_words
 from actors.runtime.faults import FaultPlan
 from actors.runtime.incarnation import Crash, Home, Incarnation
 from actors.runtime.mailbox import Mailbox
@@ -375,7 +375,7 @@ class Cell:
         """Leave nothing in the hands of an incarnation that has ended."""
         crash = incarnation.crash
         culprits = self._culprits if crash is None else self._culprits | crash.culprits
-        why = "the actor was restarted" if crash is None else f"crashed: {crash.cause!r}"
+        why = "the actor was restarted" if crash is None else f"crashed: {in_words(crash.cause)}"
         handed_back = settle(self.name, incarnation.in_flight, culprits, why=why, dead=dead)
         self._culprits = frozenset()
         incarnation.in_flight.clear()

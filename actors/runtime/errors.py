@@ -34,7 +34,13 @@ __all__ = [
     "StopFailed",
     "SystemFailed",
     "WiringError",
+    "in_words",
 ]
+
+
+def in_words(exc: BaseException) -> str:
+    """An exception's type and message: the ``repr`` of an OSError hides which file it was."""
+    return f"{type(exc).__name__}: {exc}"
 
 
 class RuntimeFailure(Exception):

@@ -33,6 +33,7 @@ from actors.runtime.errors import (
     StopFailed,
     SystemFailed,
     WiringError,
+    in_words,
 )
 from actors.runtime.faults import FaultPlan
 from actors.runtime.ref import OUTSIDE, Ref
@@ -258,7 +259,7 @@ class Supervisor:
             next="everything stops in order; the last checkpoint is whole",
         )
         if self._fatal is None:
-            self._fatal = GaveUp(cell.name, f"{detail}; the last: {cause!r}")
+            self._fatal = GaveUp(cell.name, f"{detail}; the last: {in_words(cause)}")
             self._fatal.__cause__ = cause
         self._stop_now = True
         self._drain(f"{cell.name} gave up")

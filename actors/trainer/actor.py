@@ -11,6 +11,7 @@ from actors.runtime.actor import Actor, Context, handles
 from actors.runtime.address import Address, ask_or
 from actors.trainer.epoch import Drained, EpochSkills, epoch_row, run_epoch
 from actors.trainer.evaluate import evaluate, restated
+from actors.trainer.factorial import claims_void, run_factorial_epoch
 from actors.trainer.holdout import holdout
 from actors.trainer.peers import Peers
 from actors.trainer.slow import SlowPlan, Stands, slow_update
@@ -63,6 +64,7 @@ class TrainerActor(Actor):
         self._config = config
         self._addresses = addresses
         self._state: TrainerState | None = None
+        self._factorial = config.gate.design == "factorial"
 
     async def on_start(self, context: Context) -> None:
         """Take up the checkpointed state."""
@@ -100,7 +102,9 @@ class TrainerActor(Actor):
         while True:
             if state.epoch >= trainer.epochs:
                 return await self._end(state, "done")
-            if state.epochs_since_best_improved >= trainer.early_stop_patience:
+            if not self._factorial and (
+                state.epochs_since_best_improved >= trainer.early_stop_patience
+            ):
                 return await self._end(state, "early_stop")
             ended = await self._epoch(state)
             if isinstance(ended, Refused):
@@ -174,7 +178,8 @@ class TrainerActor(Actor):
         if isinstance(first, Refused):
             return first
         self._log.info("epoch.start", epoch=epoch, package=str(state.current))
-        trained = await run_epoch(self._peers, self._config, epoch, first)
+        train = run_factorial_epoch if self._factorial else run_epoch
+        trained = await train(self._peers, self._config, epoch, first)
         if isinstance(trained, Drained | Refused):
             return trained
         fast = await self._save(first, trained.skills, epoch)
@@ -182,12 +187,25 @@ class TrainerActor(Actor):
             return fast
         if self._context.draining:
             return Drained()
+        if self._factorial and fast.package == first.package:
+            return await self._unchanged(state, epoch, first)
         stands = await self._evaluated_end(epoch, trained, first, fast)
         if isinstance(stands, Refused):
             return stands
         if self._context.draining:
             return Drained()
         return await self._boundary(state, stands.package)
+
+    async def _unchanged(
+        self, state: TrainerState, epoch: int, texts: PackageTexts
+    ) -> TrainerState | Refused:
+        """The end of an epoch that adopted nothing: what is known of the package stands."""
+        row = await self._evaluate(texts, epoch=0, kind="seed")  # made before the first epoch
+        if isinstance(row, Refused):
+            return row
+        final = restated(msgspec.structs.replace(row, epoch=epoch), "final")
+        await self._peers.ledger.ask(Record(scope=Scope(epoch=epoch), rows=(final,)))
+        return await self._boundary(state, texts.package)
 
     async def _evaluated_end(
         self, epoch: int, trained: EpochSkills, first: PackageTexts, fast: PackageTexts
@@ -253,7 +271,8 @@ class TrainerActor(Actor):
         """
         if state.observed_epoch >= epoch:
             return
-        await self._peers.gate.ask(RefreshLadder(scope=Scope(epoch=epoch), epoch=epoch))
+        if not self._factorial:  # which has no ladder
+            await self._peers.gate.ask(RefreshLadder(scope=Scope(epoch=epoch), epoch=epoch))
         self._state = msgspec.structs.replace(state, observed_epoch=epoch)
         await self._context.checkpoint(f"epoch {epoch} observed")
 
@@ -311,10 +330,12 @@ class TrainerActor(Actor):
         if refused is not None:
             return refused
         await self._peers.ledger.ask(Flush())
-        return self._ended(state, status)
+        void = self._factorial and await claims_void(self._peers)
+        return msgspec.structs.replace(self._ended(state, status), claims_void=void)
 
     async def _holdout(self, state: TrainerState) -> Refused | None:
-        if not self._config.trainer.run_holdout_eval:
+        undecided = self._factorial and state.epoch < self._config.trainer.epochs
+        if undecided or not self._config.trainer.run_holdout_eval:
             return None
         return await holdout(self._peers, self._config, state, seed_serves=self._seed_serves)
 

@@ -27,7 +27,14 @@ from protocol.ledger import (
 )
 from protocol.settings import Config
 
-__all__ = ["Drained", "EpochSkills", "epoch_row", "known_outcomes", "run_epoch"]
+__all__ = [
+    "Drained",
+    "EpochSkills",
+    "epoch_row",
+    "known_outcomes",
+    "own_skill",
+    "run_epoch",
+]
 
 log = structlog.get_logger("trainer")
 
@@ -147,7 +154,7 @@ async def _resume_class(
 
     Raises LookupError if the ledger names a text that it does not hold.
     """
-    skill = _own(texts.skill_for(work.task_type), work.task_type)
+    skill = own_skill(texts, work.task_type)
     found = await peers.ledger.ask(
         Select(
             table="steps",
@@ -174,8 +181,9 @@ async def _resume_class(
     )
 
 
-def _own(skill: Skill, task_type: str) -> Skill:
+def own_skill(texts: PackageTexts, task_type: str) -> Skill:
     """The class's own skill. Raises LookupError: a trainable class needs a document to train."""
+    skill = texts.skill_for(task_type)
     if skill.task_type == task_type:
         return skill
     raise LookupError(

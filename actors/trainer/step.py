@@ -23,7 +23,15 @@ from protocol.keys import epoch_salt, step_key
 from protocol.ledger import DeleteRun, DocumentRow, Record, RejectedRow, StepRow
 from protocol.rollout import Answered, Missed, out_of_budget
 
-__all__ = ["StepDone", "StepPlan", "run_step"]
+__all__ = [
+    "StepDone",
+    "StepPlan",
+    "cases_of",
+    "diagnose_wrong",
+    "editor_away",
+    "run_step",
+    "silent_judge",
+]
 
 log = structlog.get_logger("trainer")
 
@@ -85,20 +93,12 @@ async def run_step(peers: Peers, plan: StepPlan) -> StepDone | Refused:
     too_many = counted.missing > max(1, (1.0 - plan.min_coverage) * counted.planned)
     if too_many or out_of_budget(results):
         return outage(f"{plan.key}/rollout", counted, results)
-    diagnoses = await _backward(peers, plan, results)
+    asked = [(question, plan.skill) for question in plan.batch]
+    diagnoses = await diagnose_wrong(peers, plan.key, plan.scope, asked, results)
     if isinstance(diagnoses, Refused):
         return diagnoses
-    share = degraded_share(diagnoses)
-    if share > plan.max_degraded_share and len(diagnoses) >= _FEWEST_DIAGNOSES:
-        return Refused(
-            what=f"step {plan.key}: {share:.0%} of the diagnoses are degraded",
-            remedy="look at the judge's endpoint and replies, then resume; the step begins anew",
-            details=tuple(
-                f"{d.question_id}: {d.finding}" for d in diagnoses if d.degraded or d.cause is None
-            ),
-            passing=any(d.cause is None and not d.degraded for d in diagnoses),
-        )
-    return await _optimise(peers, plan, counted, diagnoses)
+    silent = silent_judge(plan.key, diagnoses, plan.max_degraded_share)
+    return silent or await _optimise(peers, plan, counted, diagnoses)
 
 
 async def _forward(peers: Peers, plan: StepPlan) -> list[Answered | Missed]:
@@ -108,31 +108,38 @@ async def _forward(peers: Peers, plan: StepPlan) -> list[Answered | Missed]:
     return await run_jobs(peers.roll, jobs)
 
 
-async def _backward(
-    peers: Peers, plan: StepPlan, results: Sequence[Answered | Missed]
+async def diagnose_wrong(
+    peers: Peers,
+    key: str,
+    scope: Scope,
+    asked: Sequence[tuple[Question, Skill]],
+    results: Sequence[Answered | Missed],
 ) -> list[Diagnosis] | Refused:
-    """Diagnose the wrong answers side by side; order follows the batch."""
+    """Diagnose the wrong answers side by side; order follows the questions.
+
+    asked: each question with the document that it was answered under, below ``key``.
+    """
     wrong = [
-        (question, result)
-        for question, result in zip(plan.batch, results, strict=True)
+        (question, skill, result)
+        for (question, skill), result in zip(asked, results, strict=True)
         if isinstance(result, Answered) and not result.right
     ]
     found: list[Diagnosis | Refused | None] = [None] * len(wrong)
 
-    async def diagnose(index: int, question: Question, answer: Answered) -> None:
+    async def diagnose(index: int, question: Question, skill: Skill, answer: Answered) -> None:
         found[index] = await peers.diagnoser.ask(
             Diagnose(
-                scope=msgspec.structs.replace(plan.scope, question_id=question.question_id),
-                run_key=f"{plan.key}/rollout",
+                scope=msgspec.structs.replace(scope, question_id=question.question_id),
+                run_key=f"{key}/rollout",
                 question=question,
-                skill=plan.skill,
+                skill=skill,
                 letter=answer.letter,
             )
         )
 
     async with anyio.create_task_group() as group:
-        for index, (question, answer) in enumerate(wrong):
-            group.start_soon(diagnose, index, question, answer)
+        for index, (question, skill, answer) in enumerate(wrong):
+            group.start_soon(diagnose, index, question, skill, answer)
     diagnoses: list[Diagnosis] = []
     for item in found:
         if isinstance(item, Refused):
@@ -142,11 +149,40 @@ async def _backward(
     return diagnoses
 
 
+def silent_judge(
+    key: str, diagnoses: Sequence[Diagnosis], max_degraded_share: float
+) -> Refused | None:
+    """Why nothing may be learnt from these diagnoses; None: it may (row P1-5)."""
+    share = degraded_share(diagnoses)
+    if share <= max_degraded_share or len(diagnoses) < _FEWEST_DIAGNOSES:
+        return None
+    return Refused(
+        what=f"step {key}: {share:.0%} of the diagnoses are degraded",
+        remedy="look at the judge's endpoint and replies, then resume; the step begins anew",
+        details=tuple(
+            f"{d.question_id}: {d.finding}" for d in diagnoses if d.degraded or d.cause is None
+        ),
+        passing=any(d.cause is None and not d.degraded for d in diagnoses),
+    )
+
+
+def editor_away(key: str, proposal: NoProposal) -> Refused | None:
+    """Why the step cannot go on without the editor; None: it gave an answer."""
+    if proposal.reason not in _EDITOR_AWAY:
+        return None
+    return Refused(
+        what=f"step {key}: the editor gave no answer",
+        remedy="mend what the reason names, then resume; the step begins anew",
+        details=(proposal.detail,),
+        passing=proposal.reason == "editor_unreachable",
+    )
+
+
 async def _optimise(
     peers: Peers, plan: StepPlan, counted: Score, diagnoses: Sequence[Diagnosis]
 ) -> StepDone | Refused:
     """Propose, test, keep or not; the step's row is written last."""
-    defects, lapses = (_cases(plan, part) for part in route(diagnoses))
+    defects, lapses = (cases_of(plan.key, plan.batch, part) for part in route(diagnoses))
     proposal = await peers.evolver.ask(
         Propose(
             scope=plan.scope,
@@ -158,14 +194,9 @@ async def _optimise(
         )
     )
     skill = plan.skill
-    if isinstance(proposal, NoProposal) and proposal.reason in _EDITOR_AWAY:
-        return Refused(
-            what=f"step {plan.key}: the editor gave no answer",
-            remedy="mend what the reason names, then resume; the step begins anew",
-            details=(proposal.detail,),
-            passing=proposal.reason == "editor_unreachable",
-        )
     if isinstance(proposal, NoProposal):
+        if refused := editor_away(plan.key, proposal):
+            return refused
         result: str = proposal.reason
         log.info("step.no_proposal", reason=proposal.reason, detail=proposal.detail)
     else:
@@ -208,14 +239,13 @@ async def _optimise(
     return StepDone(skill=skill, row=row)
 
 
-def _cases(plan: StepPlan, diagnoses: Sequence[Diagnosis]) -> tuple[Case, ...]:
-    questions = {question.question_id: question for question in plan.batch}
+def cases_of(
+    key: str, questions: Sequence[Question], diagnoses: Sequence[Diagnosis]
+) -> tuple[Case, ...]:
+    """Diagnosed answers as evidence."""
+    by_id = {question.question_id: question for question in questions}
     return tuple(
-        Case(
-            run_key=f"{plan.key}/rollout",
-            question=questions[diagnosis.question_id],
-            diagnosis=diagnosis,
-        )
+        Case(run_key=f"{key}/rollout", question=by_id[diagnosis.question_id], diagnosis=diagnosis)
         for diagnosis in diagnoses
     )
 

@@ -70,9 +70,10 @@ def write_atomic(path: Path, data: bytes, *, files: FileSystem = OS_FILES) -> No
         finally:
             os.close(fd)
         files.replace(tmp, path)
-    except BaseException:
+    except BaseException as error:
         with contextlib.suppress(OSError):  # the first error is the one to tell; a sweep follows
             tmp.unlink()
+        _name(error, path)
         raise
     files.sync_folder(path.parent)
 
@@ -94,8 +95,9 @@ def folder_aside(target: Path, *, files: FileSystem = OS_FILES) -> Iterator[Path
             files.sync_folder(Path(folder))
         _refuse_existing(target)
         files.replace(aside, target)
-    except BaseException:
+    except BaseException as error:
         shutil.rmtree(aside, ignore_errors=True)
+        _name(error, target)
         raise
     files.sync_folder(target.parent)
 
@@ -117,6 +119,12 @@ def sweep_tmp(folder: Path) -> tuple[Path, ...]:
             path.unlink()
         swept.append(path)
     return tuple(swept)
+
+
+def _name(error: BaseException, path: Path) -> None:
+    """A write to a full disk does not say by itself where the disk is full."""
+    if isinstance(error, OSError) and error.errno is not None and error.filename is None:
+        error.filename = str(path)
 
 
 def _tmp_name(path: Path) -> Path:

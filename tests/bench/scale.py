@@ -252,9 +252,7 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="A whole run of the benchmark's shape, measured")
     parser.add_argument("--times", type=int, default=1, help="copies of the 300 videos")
     parser.add_argument("--epochs", type=int, default=3)
-    parser.add_argument(
-        "--concurrency", type=int, default=256, help="questions and calls at a time"
-    )
+    parser.add_argument("--concurrency", type=int, default=256, help="questions at a time")
     parser.add_argument("--chunk-delay", type=float, default=0.0, help="seconds between chunks")
     parser.add_argument("--keep", type=Path, help="a new folder for seed and workspace")
     parser.add_argument("--json", action="store_true", help="print the figures as JSON")

@@ -154,7 +154,7 @@ def _level(name: str) -> tuple[str, int]:
 def build(folder: Path, shape: Shape, settings: Sequence[str] = ()) -> tuple[Path, Split]:
     """Write everything that a run needs into ``folder``; its configuration and the split.
 
-    settings: ``KEY=VALUE`` as for ``--set``, written into the configuration by the caller.
+    settings: ``KEY=VALUE`` as for ``--set``, with which the run will be started.
     """
     questions = copies(shape)
     path = question_files.write_jsonl(folder, questions)

@@ -124,6 +124,27 @@ async def test_a_store_that_fails_is_a_miss_and_comes_back(tmp_path: Path) -> No
         assert cache.counts.unavailable == 6
 
 
+async def test_a_store_that_can_only_be_read_is_told_once(tmp_path: Path) -> None:
+    """A full disk: reading still works, which is no sign that writing does."""
+    path = tmp_path / "cache.db"
+    async with running(_sqlite(path)) as cache:
+        with capture_logs() as logs, closing(sqlite3.connect(path)) as connection:
+            connection.execute(
+                "CREATE TRIGGER full BEFORE INSERT ON entries"
+                " BEGIN SELECT RAISE(ABORT, 'database or disk is full'); END"
+            )
+            for _ in range(3):
+                assert await cache.put(_put("a", "B")) == CacheStored(stored=False)
+                assert await cache.get(_get("a")) == CacheMiss(why="absent")
+            assert [line["event"] for line in logs] == ["cache.unavailable"]
+            connection.execute("DROP TRIGGER full")
+            assert await cache.put(_put("a", "B")) == CacheStored(stored=True)
+            assert [line["event"] for line in logs] == [
+                "cache.unavailable",
+                "cache.available_again",
+            ]
+
+
 async def test_an_answer_without_utf8_is_not_stored(tmp_path: Path) -> None:
     """Half a surrogate pair: said, not crashed over."""
     async with running(_sqlite(tmp_path / "cache.db")) as cache:

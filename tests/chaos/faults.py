@@ -40,8 +40,8 @@ __all__ = ["CLOCKS", "Faulty", "against_faults", "faulty", "main", "miscounted",
 
 CLOCKS = (
     "llm.attempts=12",
-    "llm.first_token_s=3",
-    "llm.idle_s=1",
+    "llm.first_token_s=1.5",
+    "llm.idle_s=0.7",
     "llm.backoff_s=0.01",
     "llm.backoff_cap_s=0.1",
     "llm.retry_share=1",

@@ -16,90 +16,22 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from itertools import pairwise
-from math import fsum, isclose
+from math import fsum
 from pathlib import Path
-from typing import TypeVar
-
-import msgspec
 
 from actors.ledger import schema
-from actors.ledger.reader import Reader, open_reader
+from actors.ledger.reader import open_reader
 from actors.ledger.sqlite import read_only_uri
-from protocol.keys import baseline_key, step_key
-from protocol.ledger import (
-    AttemptRow,
-    BaselineRow,
-    DecisionRow,
-    DiagnosisRow,
-    DocumentRow,
-    EditRow,
-    EpochRow,
-    EvaluationRow,
-    OutcomeRow,
-    RejectedRow,
-    SlowRow,
-    StepRow,
-    TraceRow,
-)
+from protocol.keys import step_key
+from protocol.ledger import StepRow
 from protocol.rollout import soft_score
 from tests.chaos.invariants_files import broken_files
 from tests.chaos.invariants_gate import broken_decisions
+from tests.chaos.rows import Run, draw_key, read_run, tally, wrong_fields
 
-__all__ = ["Run", "broken", "main", "read_run"]
+__all__ = ["broken", "main"]
 
-T = TypeVar("T")
 _VERDICTS = ("accept", "reject", "undecided", "untestable")
-
-
-class Run(msgspec.Struct, frozen=True, kw_only=True):
-    """``run.db``, read. outcomes: by pass, then question. traces: by pass and question, in order.
-
-    last: the last whole epoch, 0 before the first.
-    """
-
-    outcomes: dict[str, dict[str, OutcomeRow]]
-    traces: dict[tuple[str, str], list[TraceRow]]
-    diagnoses: list[DiagnosisRow]
-    edits: list[EditRow]
-    decisions: dict[str, DecisionRow]
-    rejected: list[RejectedRow]
-    steps: dict[str, StepRow]
-    documents: dict[str, DocumentRow]
-    evaluations: dict[str, EvaluationRow]
-    slow: dict[int, SlowRow]
-    epochs: list[EpochRow]
-    baseline: list[BaselineRow]
-    attempts: list[AttemptRow]
-
-    @property
-    def last(self) -> int:
-        """The last whole epoch."""
-        return max((row.epoch for row in self.epochs), default=0)
-
-
-def read_run(reader: Reader) -> Run:
-    """Every table."""
-    outcomes: dict[str, dict[str, OutcomeRow]] = defaultdict(dict)
-    for outcome in reader.rows(OutcomeRow):
-        outcomes[outcome.run_key][outcome.question_id] = outcome
-    traces: dict[tuple[str, str], list[TraceRow]] = defaultdict(list)
-    for trace in reader.rows(TraceRow):
-        traces[trace.run_key, trace.question_id].append(trace)
-    return Run(
-        outcomes=dict(outcomes),
-        traces=dict(traces),
-        diagnoses=reader.rows(DiagnosisRow),
-        edits=reader.rows(EditRow),
-        decisions={row.run_key: row for row in reader.rows(DecisionRow)},
-        rejected=reader.rows(RejectedRow),
-        steps={row.run_key: row for row in reader.rows(StepRow)},
-        documents={row.hash: row for row in reader.rows(DocumentRow)},
-        evaluations={row.run_key: row for row in reader.rows(EvaluationRow)},
-        slow={row.epoch: row for row in reader.rows(SlowRow)},
-        epochs=reader.rows(EpochRow),
-        baseline=reader.rows(BaselineRow),
-        attempts=reader.rows(AttemptRow),
-    )
 
 
 def broken(workspace: Path) -> list[str]:
@@ -153,7 +85,7 @@ def _broken_rollouts(run: Run) -> Iterator[str]:
                 "unreadable": sum(step.tool is None for step in steps),
                 "dropped": sum(step.dropped for step in steps),
             }
-            yield from _differing(f"outcome {run_key} {question_id}", row, counted)
+            yield from wrong_fields(f"outcome {run_key} {question_id}", row, counted)
             if [step.step for step in steps] != list(range(1, len(steps) + 1)):
                 yield f"traces of {run_key} {question_id}: steps {[s.step for s in steps]}"
             if row.outcome not in ("right", "wrong", "missing"):
@@ -162,20 +94,9 @@ def _broken_rollouts(run: Run) -> Iterator[str]:
                 yield f"outcome {run_key} {question_id}: {row.outcome}, kind {row.missing_kind}"
 
 
-def _differing(where: str, row: object, counted: dict[str, object] | dict[str, int]) -> list[str]:
-    """The fields that are not what was counted; numbers as they are, save for rounding."""
-    found = []
-    for name, value in counted.items():
-        said = getattr(row, name)
-        near = isinstance(value, float) and isclose(said, value, rel_tol=1e-12, abs_tol=1e-12)
-        if said != value and not near:
-            found.append(f"{where}: {name} is {said!r}, counted {value!r}")
-    return found
-
-
 def _broken_places(run: Run) -> Iterator[str]:
     """Every row lies under a step, a pass, a slow update or a snapshot that is whole."""
-    drawn = {_key_of(row) for row in run.baseline}
+    drawn = {draw_key(row) for row in run.baseline}
     passes = {row.outcomes_key for row in run.evaluations.values()}
     keys = [
         *run.outcomes,
@@ -211,17 +132,6 @@ def _broken_places(run: Run) -> Iterator[str]:
             yield f"{key}: rows of something that is not whole"
 
 
-def _key_of(row: BaselineRow) -> str:
-    return baseline_key(
-        row.task_type, row.skill_hash, row.prompts_version, row.draw, row.generation, row.confirms
-    )
-
-
-def _tally(answers: dict[str, OutcomeRow]) -> dict[str, int]:
-    counted = Counter(row.outcome for row in answers.values())
-    return {"planned": len(answers), "right": counted["right"], "missing": counted["missing"]}
-
-
 def _broken_steps(run: Run) -> Iterator[str]:
     """A step's row says what lies below it, and steps hand their skill on."""
     chains: dict[tuple[int, str], list[StepRow]] = defaultdict(list)
@@ -230,12 +140,12 @@ def _broken_steps(run: Run) -> Iterator[str]:
             yield f"step {key}: its row is of {row.epoch}, {row.task_type}, {row.step}"
         chains[row.epoch, row.task_type].append(row)
         answers = run.outcomes.get(f"{key}/rollout", {})
-        yield from _differing(f"step {key}", row, _tally(answers))
+        yield from wrong_fields(f"step {key}", row, tally(answers))
         judged = {d.question_id: d for d in run.diagnoses if d.run_key == f"{key}/rollout"}
         wrong = {name for name, answer in answers.items() if answer.outcome == "wrong"}
         if judged.keys() != wrong:
             yield f"step {key}: diagnosed {sorted(judged)}, wrong were {sorted(wrong)}"
-        yield from _differing(
+        yield from wrong_fields(
             f"step {key}", row, {"degraded": sum(d.degraded for d in judged.values())}
         )
         yield from _broken_verdict(run, row)
@@ -265,7 +175,7 @@ def _broken_verdict(run: Run, row: StepRow) -> Iterator[str]:
     else:
         expected = decision.candidate_hash if row.result == "accept" else row.skill_before
         said = {"verdict": row.result, "current_hash": row.skill_before}
-        yield from _differing(f"decision {key}", decision, {**said, "step": row.step})
+        yield from wrong_fields(f"decision {key}", decision, {**said, "step": row.step})
         for text in (decision.current_hash, decision.candidate_hash):
             if text not in run.documents:
                 yield f"decision {key}: the text {text} is nowhere"
@@ -290,14 +200,14 @@ def _broken_baseline(run: Run) -> Iterator[str]:
         ].append(row.draw)
         if row.source == "seed":
             continue
-        answer = run.outcomes.get(_key_of(row), {}).get(row.question_id)
+        answer = run.outcomes.get(draw_key(row), {}).get(row.question_id)
         if answer is None or answer.outcome != ("right" if row.right else "wrong"):
             said = None if answer is None else answer.outcome
-            yield f"baseline {_key_of(row)} {row.question_id}: right {row.right}, outcome {said}"
+            yield f"baseline {draw_key(row)} {row.question_id}: right {row.right}, outcome {said}"
     for key, numbers in draws.items():
         if sorted(numbers) != list(range(len(numbers))):
             yield f"baseline {key}: draws {sorted(numbers)}"
-    kept = {(_key_of(row), row.question_id) for row in run.baseline}
+    kept = {(draw_key(row), row.question_id) for row in run.baseline}
     for run_key, answers in run.outcomes.items():
         if run_key.startswith("baseline/"):
             for name, answer in answers.items():
@@ -313,12 +223,12 @@ def _broken_evaluations(run: Run) -> Iterator[str]:
         answers = run.outcomes.get(row.outcomes_key, {})
         told = [answer for answer in answers.values() if answer.outcome != "missing"]
         softs = [soft_score(answer.confidence, answer.outcome == "right") for answer in told]
-        counted: dict[str, object] = dict(_tally(answers))
+        counted: dict[str, object] = dict(tally(answers))
         soft = fsum(softs) / len(softs) if softs else 0.0
         right = sum(answer.outcome == "right" for answer in told)
         counted["soft"] = soft
         counted["mixed"] = 0.5 * (right / len(answers) if answers else 0.0) + 0.5 * soft
-        yield from _differing(f"evaluation {key}", row, counted)
+        yield from wrong_fields(f"evaluation {key}", row, counted)
         if {answer.prompts_version for answer in told} - {row.prompts_version}:
             yield f"evaluation {key}: answered under other prompts than {row.prompts_version}"
     kinds = Counter((row.epoch, row.kind) for row in run.evaluations.values() if row.pool == "val")
@@ -345,14 +255,14 @@ def _broken_slow_updates(run: Run) -> Iterator[str]:
             yield f"epoch {epoch}: {row.result}, but the rows {kept} and final are not both there"
             continue
         same = ("skills_version", "prompts_version", "right", "missing", "outcomes_key")
-        yield from _differing(
+        yield from wrong_fields(
             f"epoch {epoch}, final", final, {name: getattr(expected, name) for name in same}
         )
         refused = sum(one.run_key.startswith(f"e{epoch}/slow/") for one in run.rejected)
         if (row.result == "dropped") != (refused > 0):
             yield f"epoch {epoch}: slow update {row.result}, {refused} rows in the rejected ledger"
         if row.result in ("kept", "dropped"):
-            yield from _differing(f"slow update {epoch}", row, _paired(run, epoch))
+            yield from wrong_fields(f"slow update {epoch}", row, _paired(run, epoch))
 
 
 def _paired(run: Run, epoch: int) -> dict[str, int]:
@@ -386,7 +296,7 @@ def _broken_epochs(run: Run) -> Iterator[str]:
         if final is not None:
             counted["skills_version"] = final.skills_version
             counted["prompts_version"] = final.prompts_version
-        yield from _differing(f"epoch {row.epoch}", row, counted)
+        yield from wrong_fields(f"epoch {row.epoch}", row, counted)
 
 
 def _broken_accounts(run: Run) -> Iterator[str]:

@@ -6,7 +6,8 @@
 
 A workspace that died before it had its name is no workspace: the same command is given again,
 else ``--resume``. Whatever was killed must end with the same documents, decisions, evaluation
-rows, outcomes and traces as the run that nobody disturbed. Prints a table; exit 1 if any differs.
+rows, outcomes and traces as the run that nobody disturbed, and no row of it may be wrong or double
+(``invariants``). Prints a table; exit 1 if any differs.
 """
 
 from __future__ import annotations
@@ -25,9 +26,11 @@ from pathlib import Path
 
 import msgspec
 
+from tests.chaos.comparing import differing
+from tests.chaos.invariants import broken
 from tests.system.runs import SMALL, command, environment, result_of, settings
 
-__all__ = ["Kill", "differences", "kills", "main", "run_killed", "undisturbed"]
+__all__ = ["Kill", "go_on", "kill_at", "kills", "main", "run_killed", "undisturbed"]
 
 KILLED = -9
 
@@ -40,13 +43,15 @@ class Kill(msgspec.Struct, frozen=True):
     when: str
 
 
-def undisturbed(folder: Path) -> tuple[dict[str, object], Counter[str], float]:
+def undisturbed(
+    folder: Path, assignments: tuple[str, ...] = SMALL
+) -> tuple[dict[str, object], Counter[str], float]:
     """The run that nobody disturbs: its result, the points it passed, its seconds."""
     reached = folder / "reached.txt"
     workspace = folder / "whole"
     began = time.monotonic()
     done = subprocess.run(
-        [*_failing(reached), "--", *_fresh(workspace)],
+        [*_failing(reached), "--", *_fresh(workspace, assignments)],
         env=environment(),
         capture_output=True,
         text=True,
@@ -66,45 +71,42 @@ def kills(labels: Counter[str], only: str) -> Iterator[Kill]:
                     yield Kill(label, nth, when)
 
 
-def run_killed(kill: Kill, workspace: Path) -> int:
+def run_killed(kill: Kill, workspace: Path, assignments: tuple[str, ...] = SMALL) -> int:
     """Begin a run that dies; returns its exit code, -9 unless the point was not reached."""
     label = kill.label.replace("WORKSPACE", workspace.name)
     at = ["--at", label, "--nth", str(kill.nth), "--when", kill.when]
     reached = workspace.with_name(f"{workspace.name}.txt")
     return subprocess.run(
-        [*_failing(reached), *at, "--", *_fresh(workspace)],
+        [*_failing(reached), *at, "--", *_fresh(workspace, assignments)],
         env=environment(),
         capture_output=True,
         check=False,
     ).returncode
 
 
-def go_on(workspace: Path) -> str:
+def go_on(workspace: Path, assignments: tuple[str, ...] = SMALL) -> str:
     """Resume, or begin where there is nothing to resume. Returns what went wrong, or nothing."""
-    again = ["--resume", str(workspace)] if workspace.exists() else _fresh(workspace)[1:]
+    again = (
+        ["--resume", str(workspace)] if workspace.exists() else _fresh(workspace, assignments)[1:]
+    )
     done = subprocess.run(
         command(*again), env=environment(), capture_output=True, text=True, check=False
     )
     return "" if done.returncode == 0 else f"exit {done.returncode}: {done.stderr[-2000:]}"
 
 
-def differences(workspace: Path, expected: dict[str, object]) -> list[str]:
-    """Names of tables and files that are not what they are in the undisturbed run."""
-    found = result_of(workspace)
-    return sorted(key for key in expected.keys() | found if expected.get(key) != found.get(key))
-
-
 def _failing(reached: Path) -> list[str]:
     return [sys.executable, "-m", "tests.chaos.failpoints", str(reached)]
 
 
-def _fresh(workspace: Path) -> list[str]:
-    return ["train", *settings(SMALL), "--workspace", str(workspace)]
+def _fresh(workspace: Path, assignments: tuple[str, ...]) -> list[str]:
+    return ["train", *settings(assignments), "--workspace", str(workspace)]
 
 
-def _random_kill(workspace: Path, after_s: float) -> int:
+def kill_at(workspace: Path, after_s: float, assignments: tuple[str, ...] = SMALL) -> int:
+    """Begin a run and kill it ``after_s`` seconds later; returns its exit code."""
     process = subprocess.Popen(
-        command(*_fresh(workspace)[1:]),
+        command(*_fresh(workspace, assignments)[1:]),
         env=environment(),
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
@@ -120,10 +122,10 @@ def _tried(name: str, workspace: Path, code: int, expected: dict[str, object]) -
     problem = go_on(workspace)
     if problem:
         return name, f"NOT RESUMED {problem}"
-    wrong = differences(workspace, expected)
+    wrong = [*differing(result_of(workspace), expected), *broken(workspace)]
     shutil.rmtree(workspace)
     if wrong:
-        return name, f"DIFFERS {', '.join(wrong)}"
+        return name, f"DIFFERS {'; '.join(wrong)}"
     return name, "same" if code == KILLED else f"same (not killed: exit {code})"
 
 
@@ -150,7 +152,7 @@ def main(arguments: Sequence[str]) -> int:
             for number in range(known.random):
                 workspace = folder / f"r{number}"
                 moment = moments.uniform(0.5, seconds)
-                code = _random_kill(workspace, moment)
+                code = kill_at(workspace, moment)
                 name = f"at {moment:6.2f} s"
                 verdicts[_say(*_tried(name, workspace, code, expected))] += 1
     print(", ".join(f"{count} {verdict}" for verdict, count in verdicts.items()))

@@ -18,6 +18,7 @@ from protocol.dataset import (
     PlanEpoch,
     Question,
 )
+from protocol.factorial import FactorialUnits, GetUnits
 from protocol.settings import DataSettings
 from tests.dataset.material import BareContext, freeze, pools_of, question, write_jsonl
 
@@ -160,3 +161,15 @@ async def test_excluded_questions_are_in_no_pool(tmp_path: Path) -> None:
     actor = DatasetActor(SETTINGS, 7, questions, exclude, tmp_path)
     await actor.on_start(BareContext())
     assert (await actor.describe(DescribeData())).n_questions == len(left)
+
+
+async def test_units_without_outcomes(tmp_path: Path) -> None:
+    """All diag units of the trainable classes, by class and video; refused if there is none."""
+    found = await (await started(tmp_path)).units(GetUnits())
+    assert isinstance(found, FactorialUnits)
+    assert [unit.task_type for unit in found.units] == ["Big"] * 16 + ["Middle"] * 9
+    assert sorted(found.units, key=lambda unit: unit.unit_id) == list(found.units)
+    (tmp_path / "none").mkdir()
+    refused = await (await started(tmp_path / "none", diag=DIAG[-3:])).units(GetUnits())
+    assert isinstance(refused, Refused)
+    assert any("Tiny" in line for line in refused.details)

@@ -16,6 +16,7 @@ _FENCE = re.compile(r"^(\s*)(`{3,}|~{3,})")
 _ASSIGNMENT = re.compile(r"^[A-Z_][A-Z0-9_]*=\S*$")
 _MENTION = re.compile(r"`((?:bin/(?:trm|train|train-videomme|test)|trm)(?: [^`]*)?)`")
 _REMARK = re.compile(r" +#|  +(?![ \"'<>|$-])")
+_REDIRECTED = re.compile(r"(?<= )[012](?=[<>])")
 _BREAKS = frozenset({"|", "||", "&&", ";", "&", "(", ")"})
 _KEYWORDS = frozenset({"do", "then", "else", "!", "exec", "time"})
 
@@ -54,7 +55,7 @@ def simple_commands(line: str) -> Iterator[tuple[str, ...]]:
     A quoted word that is a call itself, as tmux takes it, counts.
     """
     current: list[str] = []
-    for word in [*_words(_without_remark(line)), ";"]:
+    for word in [*_words(_REDIRECTED.sub(" ", _without_remark(line))), ";"]:
         if word in _BREAKS:
             yield from _own(current)
             current = []

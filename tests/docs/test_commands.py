@@ -59,9 +59,10 @@ def refusal(arguments: list[str]) -> str:
 def unknown_options(words: tuple[str, ...]) -> list[str]:
     """Options that the command's own --help does not name: no abbreviations in documents."""
     arguments = arguments_of(words) or []
+    command = [word for word in arguments[:1] if word in COMMANDS]
     said = io.StringIO()
     with redirect_stdout(said), pytest.raises(SystemExit):
-        build_parser(arguments[0] if arguments else "").parse_args([*arguments[:1], "--help"])
+        build_parser(*command).parse_args([*command, "--help"])
     options = [word.partition("=")[0] for word in arguments if re.match(r"--[a-z]", word)]
     known = set(re.findall(r"--[a-z][a-z-]*", said.getvalue()))
     return [option for option in options if option not in known]
@@ -125,9 +126,11 @@ def test_examples_of_a_help(command: str) -> None:
 
 def test_the_documents_are_read() -> None:
     """The tests above would pass on nothing."""
-    calls = [command.words for name in DOCUMENTS for command in commands_in(read(name))]
-    named = {words[1] for words in calls if words[0] == "bin/trm" and len(words) > 1}
-    assert len(calls) > 60
+    texts = [read(name) for name in DOCUMENTS]
+    calls = [command.words for text in texts for command in commands_in(text)]
+    mentioned = [command.words for text in texts for command in mentions_in(text)]
+    named = {words[1] for words in calls + mentioned if words[0] == "bin/trm" and len(words) > 1}
+    assert len(calls) > 50
     assert set(COMMANDS) - named <= {"train"}, "a command that no document shows"
 
 
@@ -144,6 +147,7 @@ def test_the_documents_are_read() -> None:
         ("REDIS_URL=x bin/train a.yaml", [("bin/train", "a.yaml")]),
         ("echo '[]' | bin/trm patch a.md - | jq .x", [("bin/trm", "patch", "a.md", "-")]),
         ("for v in *.mp4; do bin/trm tree $v; done", [("bin/trm", "tree", "$v")]),
+        ("bin/train a.yaml --check --json 2> b >c", [("bin/train", "a.yaml", "--check", "--json")]),
         ("cat bin/trm", [("bin/trm",)]),
         ("ls workspaces", []),
     ],

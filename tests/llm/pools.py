@@ -12,6 +12,7 @@ from actors.llm.breaker import Breaker
 from actors.llm.classify import Failure
 from actors.llm.endpoints import resolve_endpoints
 from actors.llm.limiter import Limit
+from actors.llm.pace import Pace
 from actors.llm.pool import EndpointPool, Slot
 from protocol.llm import Role
 from tests.llm.support import endpoint
@@ -32,6 +33,7 @@ def pool(
     failures: int = 1,
     outage_s: float = OUTAGE_S,
     roles: Mapping[str, tuple[Role, ...]] | None = None,
+    pace: Pace | None = None,
     clock: Callable[[], float] = anyio.current_time,
 ) -> EndpointPool:
     """Endpoints for every role, save those in ``roles``."""
@@ -43,6 +45,7 @@ def pool(
         lambda endpoint: Limit(limit, endpoint.concurrency),
         lambda _: Breaker(failures, COOLDOWN_S, PROBE_S),
         outage_s=outage_s,
+        pace=pace,
         clock=clock,
     )
 
@@ -52,7 +55,7 @@ async def sending(
     of: EndpointPool, role: Role = "search", failures: Mapping[str, int] | None = None
 ) -> AsyncIterator[Slot]:
     """A slot that there must be."""
-    since = anyio.current_time()
+    since = of.working_time()
     async with of.slot(role, failures or {}, retry=bool(failures), since=since) as slot:
         assert slot is not None
         yield slot

@@ -82,7 +82,7 @@ async def test_p2_an_idempotent_message_is_handed_on_once(journal: Journal) -> N
 async def test_p2_a_message_that_crashes_two_incarnations_is_poison(journal: Journal) -> None:
     """PoisonMessage; the third message is processed."""
     async with Supervisor([worker(journal, "a", boom_times)], settings()) as system:
-        with pytest.raises(PoisonMessage, match="DoSafely crashed two incarnations"):
+        with pytest.raises(PoisonMessage, match=r"DoSafely crashed two incarnations \(crashed: "):
             await system.address("a").ask(DoSafely(text="boom 9"))
         assert (await system.address("a").ask(Do(text="third"))).incarnation == 3
     assert journal.starting("a ") == ["a boom 9", "a boom 9", "a third"]

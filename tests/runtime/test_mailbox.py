@@ -183,3 +183,24 @@ async def test_p1_a_reply_is_written_once() -> None:
     assert not reply.succeed(2)
     assert not reply.fail(ActorDead("a", "b"))
     assert await reply.get() == 1
+
+
+async def test_p7_what_was_taken_is_not_looked_for_among_those_that_wait() -> None:
+    """Every ask discards its message when it ends, with thousands still in front of the mailbox."""
+    changes: list[None] = []
+    box: Mailbox[str] = Mailbox("box", 1, lambda: changes.append(None))
+    async with anyio.create_task_group() as tasks:
+        for index in range(20):
+            tasks.start_soon(box.put, event(f"{index:02d}"))
+        await anyio.wait_all_tasks_blocked()
+        taken = await box.take()
+        waiting = box.senders
+        box.discard(taken)
+        assert (box.senders, changes) == (waiting, [])
+        box.put_back([taken])
+        box.discard(taken)  # it waits again, so that it can be taken out again
+        assert (box.senders, box.depth, len(changes)) == (waiting, 1, 1)
+        tasks.cancel_scope.cancel()
+    assert box.senders == ()
+    box.close()
+    box.discard(taken)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import time
+
 import anyio
 import pytest
 import structlog
 from structlog.contextvars import merge_contextvars
 from structlog.testing import capture_logs
 
+from actors.runtime.stats import LoopLag
 from actors.runtime.supervisor import Supervisor
 from actors.runtime.watch import dump_tasks
 from protocol.base import Scope
@@ -85,6 +88,38 @@ async def test_p17_statistics_are_logged_every_stats_s(journal: Journal) -> None
     assert (a["state"], a["incarnation"], a["crashes"], a["in_flight"]) == ("up", 2, 1, 1)
     assert 29 < a["running_s"] <= 30
     assert beats[-1][0]["state"] == "dead"
+
+
+async def test_p17_a_loop_that_is_held_up_is_told() -> None:
+    """Each period's own samples: the longest, and what 99 % of them stay within."""
+    lag = LoopLag()
+    assert lag.take() == {"lag_max_ms": 0.0, "lag_p99_ms": 0.0}
+    for late_s in (*([0.001] * 198), 0.020, 0.250):
+        lag.add(late_s)
+    assert lag.take() == {"lag_max_ms": 250.0, "lag_p99_ms": 1.0}
+    assert lag.take() == {"lag_max_ms": 0.0, "lag_p99_ms": 0.0}
+    lag.add(0.0301)
+    assert lag.take() == {"lag_max_ms": 30.1, "lag_p99_ms": 30.1}
+
+
+@pytest.mark.parametrize("anyio_backend", ["asyncio"], indirect=True)
+async def test_p17_the_lag_of_the_loop_is_measured(journal: Journal) -> None:
+    """A handler that does not let go of the loop is seen in the statistics of its period."""
+
+    async def hold(worker: Worker, text: str) -> str:
+        await anyio.sleep(0.02)  # a few samples, then one that is late
+        begun = time.monotonic()
+        while time.monotonic() < begun + 0.2:
+            pass
+        await anyio.sleep(0.02)
+        return text
+
+    with capture_logs() as logs:
+        async with Supervisor([worker(journal, "a", hold)], settings(stats_s=1.0)) as system:
+            await system.address("a").ask(Do(text="x"))
+    (event,) = [entry for entry in logs if entry["event"] == "runtime.stats"]
+    assert event["lag_max_ms"] > 190
+    assert 0 <= event["lag_p99_ms"] <= event["lag_max_ms"]
 
 
 @on_trio

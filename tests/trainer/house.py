@@ -67,7 +67,7 @@ from protocol.workspace import (
 )
 from tests.support.fakes import FakeAddress
 
-__all__ = ["CLASSES", "House", "opened"]
+__all__ = ["CLASSES", "QUESTIONS", "House", "Surroundings", "opened"]
 
 CLASSES = ("Counting Problem", "Temporal Reasoning")
 BASE = Package(skills="v1", prompts="v1")
@@ -88,7 +88,7 @@ QUESTIONS = {name: tuple(_question(name, i) for i in range(4)) for name in CLASS
 VAL = tuple(_question(name, i) for name in CLASSES for i in range(10, 15))
 
 
-class _Context:
+class Surroundings:
     """What the runtime would give, with the order of events written down."""
 
     def __init__(self, house: House, tasks: TaskGroup, restored: bytes | None) -> None:
@@ -169,7 +169,7 @@ class House:
     async def start(self, tasks: TaskGroup, restored: bytes | None = None) -> TrainerActor:
         """A fresh incarnation."""
         self.actor = self._build()
-        await self.actor.on_start(_Context(self, tasks, restored))
+        await self.actor.on_start(Surroundings(self, tasks, restored))
         return self.actor
 
     async def _dataset(self, request: Request[object]) -> Message:

@@ -53,6 +53,14 @@ def test_p1_7_failure_leaves_the_old_file(tmp_path: Path, at: int, error: BaseEx
     assert list(tmp_path.iterdir()) == [path]
 
 
+@pytest.mark.parametrize("at", range(1, 3), ids=["write", "fsync"])
+def test_a_full_disk_is_told_with_the_file(tmp_path: Path, at: int) -> None:
+    """What the system says of a descriptor names no file; the operator needs one."""
+    files = Failing(at, OSError(28, "No space left on device"))
+    with pytest.raises(OSError, match=r"No space left on device: '.*manifest.json'"):
+        write_atomic(tmp_path / "manifest.json", b"new", files=files)
+
+
 def test_p1_7_kill_before_replace(tmp_path: Path) -> None:
     """P1-7: a process that is killed leaves the old file, and a name that the sweep removes."""
     path = tmp_path / "manifest.json"

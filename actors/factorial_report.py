@@ -1,0 +1,168 @@
+"""What the factorial gate says: before the first draw, and of every edit at the end."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+
+import msgspec
+from rich.console import Group
+from rich.text import Text
+
+from actors.evolver.compose import compose, render
+from actors.gate.eprocess import exact_alpha
+from actors.gate.factorial.preview import preview, preview_lines
+from actors.gate.levels import q_of
+from actors.gate.phase import schedule_of
+from actors.ledger.reader import Reader
+from actors.tables import new_table
+from actors.twin.truth import class_accuracy, classify, prompts_text
+from actors.twin.world import World
+from protocol.dataset import DataSummary, Question, Unit
+from protocol.documents import PackageTexts
+from protocol.evolver import Edit
+from protocol.factorial_rows import FactorialEditRow, FactorialRunRow
+from protocol.settings import Config
+
+__all__ = ["LIMITS", "factorial_part", "schedule_text", "true_gains", "void_words"]
+
+LIMITS = (
+    "Limits: nothing is adopted before the end; the whole budget is spent; two fresh documents "
+    "per\npair break prefix caching; overlapping edits share their credit; small effects (2-8 "
+    "points) are\nmostly missed."
+)
+
+
+def schedule_text(
+    config: Config, data: DataSummary, units: Sequence[Unit], calls_per_rollout: float
+) -> Text:
+    """All that will be drawn and what it can see, and which classes do not train.
+
+    Raises ScheduleError: the units or the budget make no schedule.
+    """
+    schedule = schedule_of(config.gate, config.run.seed, config.trainer.epochs, units)
+    shown = preview(schedule, q_of(config.gate), exact_alpha(config.gate.cap))
+    lines = [
+        f"Before spending: {data.n_questions} questions, {data.n_videos} videos, baseline "
+        f"{data.baseline_run_id}; gate.design: factorial",
+        *preview_lines(shown, calls_per_rollout, None),
+        *(f"{row.task_type}: {row.reason}" for row in data.classes if row.reason),
+        LIMITS,
+    ]
+    return Text("\n".join(lines))
+
+
+def void_words(reader: Reader) -> str:
+    """What a failing sentinel means; empty: none fails, or nothing is decided."""
+    for row in reader.rows(FactorialRunRow):
+        if not row.ok:
+            return (
+                "THE RUN'S CLAIMS ARE VOID: edits that change nothing did not look like fair coins "
+                f"({row.sentinel_wins} won, {row.sentinel_losses} lost, p {row.sentinel_p:.2g}).\n"
+                "Arms were mixed up, or pairs were counted by how they came out; nothing was "
+                "adopted."
+            )
+    return ""
+
+
+def factorial_part(reader: Reader, gains: Mapping[str, float]) -> Group:
+    """Every edit on a line, sentinels last, and what the decision rests on.
+
+    gains: the planted truth by edit, where a simulator answered; else empty.
+    """
+    known = ("true gain", "truly") if gains else ()
+    table = new_table(
+        "Edits, tested together",
+        "edit",
+        "state",
+        "group",
+        "W",
+        "L",
+        "D",
+        "pairs",
+        "p",
+        "effect (95 % interval)",
+        *known,
+    )
+    rows = sorted(
+        reader.rows(FactorialEditRow), key=lambda row: (row.sentinel, row.task_type, row.position)
+    )
+    for row in rows:
+        own = gains.get(row.edit_id)
+        truth = ("-", "-") if own is None else (f"{own:+.1%}", classify(own))
+        table.add_row(*_cells(row), *(truth if gains else ()))
+    return Group(table, Text("\n".join(_decision_lines(reader))))
+
+
+def _cells(row: FactorialEditRow) -> tuple[str, ...]:
+    state = "sentinel" if row.sentinel else row.state
+    if row.wins is None or row.losses is None:
+        return (row.edit_id, state, row.group_id or "", *("-",) * 6)
+    discordant = row.seen if row.state == "dropped" else row.wins + row.losses
+    effect = "-"
+    if row.effect is not None and row.low is not None and row.high is not None:
+        effect = f"{row.effect:+.1%} [{row.low:+.1%}, {row.high:+.1%}]"
+    return (
+        row.edit_id,
+        state,
+        row.group_id or "",
+        str(row.wins),
+        str(row.losses),
+        str(discordant),
+        str(row.pairs),
+        "-" if row.p is None else f"{row.p:.3g}",
+        effect + (" selected" if row.state == "adopted" else ""),
+    )
+
+
+def _decision_lines(reader: Reader) -> list[str]:
+    lines = []
+    for run in reader.rows(FactorialRunRow):
+        q, cap = float(Fraction(run.q)), float(Fraction(run.cap))
+        cut = "no p is small enough" if run.cut is None else f"cut {run.cut:.4g}"
+        lines += [
+            f"{run.adopted} of {run.n_edits} edits adopted: q {q:g}, cap {cap:g}, "
+            f"tau {run.tau:.4g}, {cut}, {run.passed} at or below it.",
+            f"Sentinels, edits that change nothing: {run.sentinel_wins} won, "
+            f"{run.sentinel_losses} lost, p = {run.sentinel_p:.2g}: "
+            + ("they look like coins." if run.ok else "THEY DO NOT LOOK LIKE COINS."),
+            f"Guarantee: of the adopted edits a share of at most {q:g} is expected to change "
+            "nothing (T7).",
+            "By simulation only: harmful edits inside that share, interactions, edits that help "
+            "some units",
+            "and hurt others, groups.",
+        ]
+    return [
+        *lines,
+        "effect: mean gain over random backgrounds of the other edits; selected: adopted because W "
+        "was\nhigh, so that it is too large on average. D: discordant pairs seen; of a dropped "
+        "edit also\nafter it was turned off. W, L: pairs won and lost.",
+        LIMITS,
+    ]
+
+
+def true_gains(
+    reader: Reader,
+    config: Config,
+    base: PackageTexts,
+    world: World,
+    questions: Sequence[Question],
+) -> dict[str, float]:
+    """What every edit is truly worth, alone on the base, over its class's questions."""
+    rows: dict[str, list[FactorialEditRow]] = {}
+    for row in reader.rows(FactorialEditRow):
+        if not row.sentinel:
+            rows.setdefault(row.task_type, []).append(row)
+    prompts = prompts_text(base.prompts)
+    gains = {}
+    for task_type, members in rows.items():
+        ordered = sorted(members, key=lambda row: row.position)
+        text = base.skill_for(task_type).text
+        edits = [msgspec.json.decode(row.edit, type=Edit) for row in ordered]
+        composed = compose(text, edits, config.evolver.max_skill_chars)
+        before = class_accuracy(world, questions, task_type, text, prompts)
+        for place, row in enumerate(ordered):
+            edited = render(composed, (place,))
+            after = class_accuracy(world, questions, task_type, edited, prompts)
+            gains[row.edit_id] = after - before
+    return gains
