@@ -7,6 +7,9 @@
 # Versions and hashes are those of requirements/*.txt. uv is used if it is there, else
 # venv + pip. All messages go to stderr: stdout belongs to the command.
 
+# uv trusts a list of its own; a company's or a sandbox's certificate is in the system's.
+export UV_SYSTEM_CERTS="${UV_SYSTEM_CERTS:-true}" UV_NATIVE_TLS="${UV_NATIVE_TLS:-true}"
+
 ROOT="$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)"
 VENV="${TRM_VENV:-$ROOT/.venv}"
 PYTHON="$VENV/bin/python"
