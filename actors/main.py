@@ -15,6 +15,7 @@ from actors.places import ROOT, as_called, version
 
 __all__ = ["COMMANDS", "build_parser", "main"]
 
+INTERRUPTED = 130
 COMMANDS = (
     "train",
     "ask",
@@ -85,7 +86,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command; returns its exit code (2: usage)."""
     given = sys.argv[1:] if arguments is None else list(arguments)
     parsed = build_parser(given[0] if given else "").parse_args(given)
-    code: int = parsed.run(parsed)
+    try:
+        code: int = parsed.run(parsed)
+    except KeyboardInterrupt:  # between what a command does: nothing of it is under way
+        sys.stderr.write("interrupted\n")
+        return INTERRUPTED
     return code
 
 

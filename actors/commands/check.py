@@ -36,7 +36,11 @@ from actors.commands.check_probes import probes_of, roles_of
 from actors.commands.check_subject import Subject, config_lines, resume_lines, subject_of
 from actors.commands.console import on_terminal, show
 from actors.commands.seed_options import write
+from actors.commands.splitting import Split
 from actors.config import ConfigError
+from actors.dataset.units import make_units
+from actors.factorial_report import schedule_text
+from actors.gate.factorial.schedule import ScheduleError
 from actors.llm.endpoints import resolve_endpoints
 from actors.logs import configure_logs
 from actors.summary import preflight_table
@@ -175,10 +179,28 @@ def _preview(
             machine.free,
         )
     )
+    if config.gate.design == "factorial":
+        report.add(*_schedule(config, material, split, preview, report))
+        return preview
     report.add(*gain_lines(split))
     report.table(preflight_table(split.data, split.plan, split.power, config.trainer))
     report.add(*preview.lines(config))
     return preview
+
+
+def _schedule(
+    config: Config, material: Material, split: Split, preview: Preview, report: _Report
+) -> list[Line]:
+    """In the factorial design the schedule is the estimate: nothing is added, nothing left out."""
+    assert material.frozen is not None, "a split was described"
+    trained = {work.task_type for work in split.plan.classes}
+    units = make_units(q for q in material.frozen.diag if q.task_type in trained)
+    calls = preview.rates.calls_per_rollout
+    try:
+        report.table(Group(schedule_text(config, split.data, units, calls)))
+    except ScheduleError as error:
+        return [fail("schedule", str(error), "change gate.budget, or train more videos")]
+    return [fine("schedule", "fixed; stands above, with the gain that it can resolve")]
 
 
 # -- endpoints --------------------------------------------------------------------------

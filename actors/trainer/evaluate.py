@@ -67,6 +67,7 @@ async def evaluate(
     low, high = wilson(counted.right, counted.planned)
     log.info(
         "evaluation.done" if usable else "evaluation.unusable",
+        epoch=epoch,
         pool=pool,
         kind=kind,
         package=str(texts.package),

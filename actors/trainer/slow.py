@@ -231,6 +231,7 @@ async def _conclude(
 
 
 _SHOWN = (
+    "epoch",
     "result",
     "reason",
     "regressed",

@@ -275,6 +275,7 @@ async def _gate(peers: Peers, plan: StepPlan, proposal: Proposal) -> Decision | 
         return decision
     log.info(
         "gate.decision",
+        run_key=plan.key,
         verdict=decision.verdict,
         reason=decision.reason,
         wins=decision.wins,
@@ -283,6 +284,8 @@ async def _gate(peers: Peers, plan: StepPlan, proposal: Proposal) -> Decision | 
         missing=decision.missing,
         e=round(decision.e_value, 4),
         p_gate=round(decision.p_gate, 4),
+        alpha=decision.alpha,
+        lower_bound=decision.lower_bound,
     )
     if decision.verdict == "reject":
         applied: list[Edit] = [r.edit for r in proposal.reports if r.status == "applied"]

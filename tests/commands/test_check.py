@@ -268,3 +268,13 @@ def test_a_simulator_that_does_not_start(
     out = capsys.readouterr().out
     assert len([line for line in out.splitlines() if "no simulator today" in line]) == 3
     assert "typical tokens per call, not measured" in out
+
+
+def test_the_factorial_design_is_checked_as_such(trm: Trm) -> None:
+    """Its schedule stands in the ladder's place; a budget that makes none is a line, not a crash."""
+    design = ("--set", "gate.design=factorial", "--set", "trainer.slow_update=false")
+    out = trm("train", "--check", *design, "--set", "gate.budget=1200").out
+    assert "gate.design: factorial" in out
+    assert marks(out, "schedule")[0].startswith("ok ")
+    short = trm("train", "--check", *design, "--set", "gate.budget=3", expect=2).out
+    assert marks(short, "schedule")[0].startswith("X ")

@@ -227,7 +227,7 @@ def test_an_accepted_change_is_on_record(ended: Path) -> None:
 @pytest.mark.parametrize(
     ("damage", "code", "says"),
     [
-        (lambda w: (w / "config.yaml").write_text(""), 2, "is not what the run was begun with"),
+        (lambda w: (w / "config.yaml").write_text(""), 2, "config.yaml: holds no setting"),
         (lambda w: (w / "run.db").unlink(), 1, "run.db at epoch 0"),
         (lambda w: (w / "checkpoint.json").write_text("{}"), 0, "Training ended after 2 epochs"),
         (lambda w: (w / "manifest.json").write_text("{"), 2, "manifest.json"),
