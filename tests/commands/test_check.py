@@ -271,7 +271,7 @@ def test_a_simulator_that_does_not_start(
 
 
 def test_the_factorial_design_is_checked_as_such(trm: Trm) -> None:
-    """Its schedule stands in the ladder's place; a budget that makes none is a line, not a crash."""
+    """Its schedule stands in the ladder's place; a budget that makes none is a line, no crash."""
     design = ("--set", "gate.design=factorial", "--set", "trainer.slow_update=false")
     out = trm("train", "--check", *design, "--set", "gate.budget=1200").out
     assert "gate.design: factorial" in out
