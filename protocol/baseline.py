@@ -26,6 +26,7 @@ class SnapshotReady(Message, frozen=True, kw_only=True, tag=True):
     missing: question ids whose draws are incomplete after the retries.
     outage: what kept draws away that a later try may get, empty if nothing did.
     seed_draw: some of the draws are the seed's own predictions, which also chose the pools.
+    rollouts: how many of the draws were rollouts of this run, whenever they were made.
     """
 
     draws: tuple[Draws, ...]
@@ -33,6 +34,7 @@ class SnapshotReady(Message, frozen=True, kw_only=True, tag=True):
     missing: tuple[str, ...]
     outage: str = ""
     seed_draw: bool = False
+    rollouts: int = 0
 
 
 class GetSnapshot(Request[SnapshotReady], frozen=True, kw_only=True, tag=True):

@@ -151,6 +151,9 @@ class BaselineActor(Actor):
             missing=incomplete(draws, request.n_draws),
             outage=passing[0] if passing else "",
             seed_draw=any(row.source == "seed" and row.question_id in asked for row in rows),
+            rollouts=sum(
+                row.source == "rollout" and row.question_id in asked for row in [*rows, *kept]
+            ),
         )
 
     def _is_seed(self, key: SnapshotKey) -> bool:

@@ -302,9 +302,31 @@ class GateActor(Actor):
             standing,
             alpha=rules.alpha,
             seed_draw=snapshot.seed_draw,
-            drawn=snapshot.drawn,
+            drawn=await self._paid(arms, snapshot),
             rollouts=rollouts,
         )
+
+    async def _paid(self, arms: Arms, snapshot: SnapshotReady) -> int:
+        """The rollouts that the snapshot cost this test: all of them if no other was before it.
+
+        Counted from rows and not from what was done just now, so that a step that was killed
+        after its draws were stored leaves the same decision when it is run again.
+        """
+        trial = arms.trial
+        if trial.null_index is not None:
+            return snapshot.drawn
+        if arms.confirms:
+            return snapshot.rollouts
+        used = await self._rows(
+            trial.scope,
+            DecisionRow.TABLE,
+            ("task_type", trial.units[0].task_type),
+            ("snapshot_hash", self._identity(trial)),
+            ("prompts_version", trial.prompts.version),
+            ("generation", arms.generation),
+        )
+        others = [row for row in rows_of(DecisionRow, used) if row.run_key != trial.run_key]
+        return 0 if others else snapshot.rollouts
 
     def _rules(self, n_units: int, *, blind: bool) -> Rules:
         alpha = alpha_of(self._settings, n_units)

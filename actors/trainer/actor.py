@@ -151,6 +151,10 @@ class TrainerActor(Actor):
         rows = rows_of(EpochRow, await self._peers.ledger.ask(Select(table="epochs")))
         last = max((row.epoch for row in rows), default=0)
         behind = state.epoch == last - 1 and state.observed_epoch == last
+        if state.epoch == last and last > 0:
+            manifest = await self._peers.workspace.ask(GetManifest())
+            if manifest.epoch < last:  # killed between the row and the manifest
+                await self._close_epoch(state)
         if state.epoch == last or behind:
             return None
         if state.epoch == last + 1 and await self._evaluated(state.epoch):

@@ -43,11 +43,12 @@ def unlike(workspace: Path, whole: Whole) -> list[str]:
         Kill("replace WORKSPACE", 1, "before"),
         Kill("replace checkpoint.json", 2, "before"),
         Kill("commit run.db epochs", 1, "before"),
+        Kill("replace manifest.json", 1, "before"),
     ],
-    ids=["workspace", "checkpoint", "epoch"],
+    ids=["workspace", "checkpoint", "epoch", "manifest"],
 )
 def test_a_death_at_a_durable_action_is_made_good(tmp_path: Path, whole: Whole, kill: Kill) -> None:
-    """Nothing yet, all but the checkpoint, all but the epoch's row: the same end."""
+    """Nothing yet, all but the checkpoint, but the epoch's row, but the manifest: the same end."""
     workspace = tmp_path / "run"
     assert run_killed(kill, workspace, TINY) == KILLED
     assert go_on(workspace, TINY) == ""

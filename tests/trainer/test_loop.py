@@ -268,3 +268,18 @@ async def test_a_score_of_zero_is_a_score(tmp_path: Path) -> None:
         house.rolled.clear()
         await (await house.start(tasks, restored=house.checkpoints[-1])).train(Train())
         assert {job.run_key.split("/")[0] for job in house.rolled} == {"e2"}
+
+
+async def test_a_manifest_behind_its_epoch_is_brought_up(tmp_path: Path) -> None:
+    """Killed after the epoch's row and before the manifest: resuming replaces the manifest.
+
+    It named the package before the last one for good, while the run said that it was done.
+    """
+    async with opened(tmp_path, "trainer.epochs=1") as (house, tasks):
+        before = house.manifest
+        await (await house.start(tasks)).train(Train())
+        after = house.manifest
+        assert (before.epoch, after.epoch) == (0, 1)
+        house.manifest = before
+        await (await house.start(tasks, restored=house.checkpoints[-1])).train(Train())
+        assert house.manifest == after
