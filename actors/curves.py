@@ -14,7 +14,8 @@ from actors.trainer.holdout import SEED_OUTCOMES, memo_of
 from actors.trainer.score import McNemar, mcnemar
 from protocol.dataset import Question
 from protocol.documents import Package
-from protocol.ledger import EpochRow, EvaluationRow, OutcomeRow, SlowRow, Where
+from protocol.ledger import Where
+from protocol.rows import EpochRow, EvaluationRow, OutcomeRow, SlowRow
 
 __all__ = [
     "accuracy_table",

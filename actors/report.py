@@ -49,7 +49,7 @@ from protocol.dataset import DataSummary, DescribeData, GetPool, PlanEpoch, Ques
 from protocol.documents import Package
 from protocol.factorial import GetUnits
 from protocol.gate import GetPower, LadderSize
-from protocol.ledger import DecisionRow, EpochRow
+from protocol.rows import DecisionRow, EpochRow
 from protocol.settings import Config
 from protocol.trainer import TrainingEnded
 

@@ -29,14 +29,8 @@ from actors.ledger.reader import Reader
 from actors.tables import new_table
 from protocol.dataset import DataSummary, EpochPlan
 from protocol.gate import PowerTable
-from protocol.ledger import (
-    AttemptRow,
-    DecisionRow,
-    DocumentRow,
-    OutcomeRow,
-    StepRow,
-    Where,
-)
+from protocol.ledger import Where
+from protocol.rows import AttemptRow, DecisionRow, DocumentRow, OutcomeRow, StepRow
 from protocol.settings import TrainerSettings
 
 __all__ = [

@@ -10,9 +10,9 @@ from collections.abc import Sequence
 
 from prompts.question import letter_of
 from protocol.dataset import Question
-from protocol.ledger import OutcomeRow
 from protocol.llm import ChatMessage, ImagePart, TextPart
 from protocol.rollout import Step
+from protocol.rows import OutcomeRow
 
 __all__ = ["render_messages", "render_transcript"]
 

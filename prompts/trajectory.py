@@ -12,8 +12,8 @@ from collections.abc import Sequence
 
 import msgspec
 
-from protocol.ledger import TraceRow
 from protocol.rollout import Flag, Step
+from protocol.rows import TraceRow
 
 __all__ = [
     "SUBMIT",

@@ -1,4 +1,4 @@
-"""What every row of ``run.db`` is (``protocol.ledger``)."""
+"""What every row of ``run.db`` is (``protocol.rows``)."""
 
 from __future__ import annotations
 

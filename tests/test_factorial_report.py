@@ -18,7 +18,8 @@ from actors.twin.world import load_world
 from protocol.dataset import ClassCount, DataSummary, Question
 from protocol.evolver import Edit
 from protocol.factorial_rows import FactorialEditRow, FactorialRunRow
-from protocol.ledger import AnyRow, Record
+from protocol.ledger import Record
+from protocol.rows import AnyRow
 
 pytestmark = pytest.mark.anyio
 

@@ -22,15 +22,7 @@ from actors.summary import Truth, calls_table, edits_table, truth_table
 from actors.tables import render
 from protocol.dataset import Question
 from protocol.documents import Package
-from protocol.ledger import (
-    AnyRow,
-    AttemptRow,
-    DecisionRow,
-    EpochRow,
-    EvaluationRow,
-    SlowRow,
-    StepRow,
-)
+from protocol.rows import AnyRow, AttemptRow, DecisionRow, EpochRow, EvaluationRow, SlowRow, StepRow
 from tests.ledger.rows import epoch, outcome
 from tests.protocol.samples import sample
 

@@ -30,8 +30,9 @@ from protocol.baseline import GetSnapshot, SeedOutcomes, SeedOutcomesReady, Snap
 from protocol.dataset import KnownOutcome
 from protocol.documents import PackageTexts, Skill, library_hash
 from protocol.keys import baseline_key, baseline_salt
-from protocol.ledger import BaselineRow, Record, Select, Where, rows_of
+from protocol.ledger import Record, Select, Where, rows_of
 from protocol.rollout import Answered, Missed, Rollout
+from protocol.rows import BaselineRow
 from protocol.settings import GateSettings
 
 __all__ = ["BaselineActor"]

@@ -13,8 +13,8 @@ import msgspec
 
 from protocol.baseline import Draws
 from protocol.dataset import Question, Unit
-from protocol.ledger import BaselineRow
 from protocol.rollout import Answered, Missed
+from protocol.rows import BaselineRow
 
 __all__ = [
     "MAX_OUTAGE_SHARE",

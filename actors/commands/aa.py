@@ -35,7 +35,8 @@ from protocol.dataset import ClassWork, PlanEpoch
 from protocol.documents import PackageTexts, library_hash
 from protocol.gate import Trial
 from protocol.keys import null_key
-from protocol.ledger import AskSpent, BaselineRow, OutcomeRow, Spent, Where
+from protocol.ledger import AskSpent, Spent, Where
+from protocol.rows import BaselineRow, OutcomeRow
 from protocol.settings import Config
 
 __all__ = ["NullRun", "compare_with_itself", "planned"]

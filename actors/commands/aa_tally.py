@@ -15,7 +15,7 @@ import msgspec
 
 from actors.trainer.score import wilson
 from protocol.gate import Decision
-from protocol.ledger import BaselineRow, OutcomeRow
+from protocol.rows import BaselineRow, OutcomeRow
 
 __all__ = [
     "SIGNIFICANT",

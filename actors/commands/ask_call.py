@@ -28,8 +28,8 @@ from actors.llm.actor import LlmActor
 from actors.runtime.errors import AskFailed, SystemFailed
 from actors.runtime.supervisor import Supervisor
 from actors.runtime.wiring import ActorSpec
-from protocol.ledger import AttemptRow
 from protocol.llm import Attempt, Chat, ChatAnswer, ChatFailed, FailureKind
+from protocol.rows import AttemptRow
 from protocol.settings import (
     CacheSettings,
     LimitSettings,

@@ -11,7 +11,7 @@ from rich.text import Text
 from actors.commands.blame_lines import blame_lines, lines_of
 from actors.commands.console import show, visible
 from actors.commands.lineage import Hop, Lineage, changes_of, edit_key
-from protocol.ledger import EditRow
+from protocol.rows import EditRow
 
 __all__ = ["BlameReport", "BlamedLine", "Origin", "origin_of", "print_blame", "report_of"]
 

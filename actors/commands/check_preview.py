@@ -32,8 +32,9 @@ from actors.commands.splitting import Split
 from actors.gate.package_power import PackagePower
 from actors.ledger.reader import open_reader
 from actors.system import simulated_roles
-from protocol.ledger import AttemptRow, OutcomeRow, Where
+from protocol.ledger import Where
 from protocol.llm import ChatAnswer, Role
+from protocol.rows import AttemptRow, OutcomeRow
 from protocol.settings import Config
 
 __all__ = ["Preview", "gain_lines", "preview_of", "rates_of", "shape_of"]

@@ -37,9 +37,10 @@ from protocol.base import Event, Request, Scope
 from protocol.dataset import Question
 from protocol.diagnoser import Diagnose
 from protocol.documents import Skill
-from protocol.ledger import OutcomeRow, Record, TraceRow, Where
+from protocol.ledger import Record, Where
 from protocol.llm import Chat
 from protocol.rollout import Step
+from protocol.rows import OutcomeRow, TraceRow
 from protocol.seed import BaselineDiagnosis, BaselinePrediction
 from protocol.settings import Config, DiagnoserSettings
 

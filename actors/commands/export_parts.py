@@ -24,7 +24,8 @@ from actors.workspace.seed import BASELINE, POOLS, SEED
 from prompts.trajectory import EmptyTrajectory, read_steps, submission_of
 from protocol.documents import Package
 from protocol.keys import slow_key
-from protocol.ledger import EpochRow, EvaluationRow, OutcomeRow, StepRow, TraceRow, Where
+from protocol.ledger import Where
+from protocol.rows import EpochRow, EvaluationRow, OutcomeRow, StepRow, TraceRow
 from protocol.seed import Pools, SeedInfo
 from protocol.settings import Config
 from protocol.workspace import Manifest

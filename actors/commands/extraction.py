@@ -35,7 +35,8 @@ from actors.workspace.harness_db import (
     run_counts,
 )
 from protocol.dataset import Question
-from protocol.ledger import DiagnosisRow, OutcomeRow, Where
+from protocol.ledger import Where
+from protocol.rows import DiagnosisRow, OutcomeRow
 from protocol.seed import BaselineDiagnosis, BaselinePrediction
 
 __all__ = ["Extracted", "Lost", "choose_run", "extract_baseline", "standing_rows"]

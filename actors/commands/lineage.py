@@ -19,7 +19,8 @@ from actors.ledger.reader import Reader
 from actors.workspace.versions import VersionMeta
 from protocol.documents import text_hash
 from protocol.keys import slow_key, slug
-from protocol.ledger import DecisionRow, DocumentRow, EditRow, SlowRow, StepRow, Where
+from protocol.ledger import Where
+from protocol.rows import DecisionRow, DocumentRow, EditRow, SlowRow, StepRow
 
 __all__ = ["Hop", "Lineage", "UnknownText", "changes_of", "edit_key", "lineage"]
 

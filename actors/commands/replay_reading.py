@@ -35,7 +35,8 @@ from actors.system import simulated_roles
 from actors.twin.truth import class_accuracy
 from actors.twin.world import load_world
 from protocol.dataset import Unit
-from protocol.ledger import BaselineRow, DecisionRow, DocumentRow, OutcomeRow, Where
+from protocol.ledger import Where
+from protocol.rows import BaselineRow, DecisionRow, DocumentRow, OutcomeRow
 from protocol.settings import Config
 
 __all__ = ["StoredRun", "rebuild", "stored_run", "units_of"]

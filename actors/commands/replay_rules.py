@@ -18,7 +18,7 @@ from actors.gate.decide import Answers, LadderUnit, Rules, Standing, decide
 from actors.gate.eprocess import UnitResult, exact_alpha, judge, losses, unit_result, wins
 from actors.gate.levels import alpha_of, stages_of
 from protocol.gate import Verdict
-from protocol.ledger import DecisionRow
+from protocol.rows import DecisionRow
 from protocol.settings import GateSettings
 
 __all__ = [

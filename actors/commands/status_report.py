@@ -29,7 +29,7 @@ from actors.workspace.lock import LOCK, lock_holder
 from actors.workspace.manifest import MANIFEST, read_manifest
 from actors.workspace.seed import BASELINE, POOLS, SEED, SPLIT_MANIFEST
 from actors.workspace.versions import list_versions
-from protocol.ledger import DecisionRow, EpochRow, EvaluationRow, OutcomeRow, StepRow
+from protocol.rows import DecisionRow, EpochRow, EvaluationRow, OutcomeRow, StepRow
 from protocol.workspace import Manifest
 
 __all__ = ["Status", "Trouble", "inspect_folder"]

@@ -24,7 +24,7 @@ from actors.monitor.board import NEWS
 from actors.system import RunResult, uses_twin
 from actors.trainer.score import wilson
 from protocol.base import Refused
-from protocol.ledger import EvaluationRow
+from protocol.rows import EvaluationRow
 
 __all__ = ["done_record", "hear", "launch_record", "status_of", "tell"]
 

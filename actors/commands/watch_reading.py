@@ -23,8 +23,8 @@ from actors.monitor.wishes import Wish
 from actors.workspace.lock import lock_holder
 from protocol.gate import Look
 from protocol.keys import slug
-from protocol.ledger import DecisionRow, EpochRow, EvaluationRow, SlowRow, StepRow
 from protocol.llm import EndpointSeen
+from protocol.rows import DecisionRow, EpochRow, EvaluationRow, SlowRow, StepRow
 
 __all__ = ["Epoch", "Ladder", "View", "read_view"]
 

@@ -18,17 +18,9 @@ from prompts.templates import load_templates
 from prompts.trajectory import EmptyTrajectory, read_steps
 from protocol.base import Refused, Scope
 from protocol.diagnoser import CasePacks, Diagnose, Diagnosis, GetCasePacks
-from protocol.ledger import (
-    AnyRow,
-    DiagnosisRow,
-    OutcomeRow,
-    Record,
-    Select,
-    TraceRow,
-    Where,
-    rows_of,
-)
+from protocol.ledger import Record, Select, Where, rows_of
 from protocol.llm import Chat, ChatAnswer, ChatFailed
+from protocol.rows import AnyRow, DiagnosisRow, OutcomeRow, TraceRow
 from protocol.settings import DiagnoserSettings
 
 __all__ = ["TEMPLATES", "DiagnoserActor"]

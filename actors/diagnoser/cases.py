@@ -17,8 +17,8 @@ from actors.diagnoser.withhold import cleaned, fitted, without_answer
 from prompts.trajectory import EmptyTrajectory, read_steps, render_steps
 from protocol.dataset import Question
 from protocol.diagnoser import CallGrade, Cause, ErrorType, PackCase
-from protocol.ledger import DiagnosisRow, OutcomeRow, TraceRow
 from protocol.rollout import Step
+from protocol.rows import DiagnosisRow, OutcomeRow, TraceRow
 
 __all__ = ["Answer", "Gathered", "case_of", "cleaned", "gather"]
 

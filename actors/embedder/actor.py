@@ -16,7 +16,8 @@ from actors.runtime.actor import Actor, Context, handles
 from actors.runtime.address import Address
 from actors.runtime.errors import AskFailed
 from protocol.embedder import Embed, EmbedFailed, EmbedUse, Vectors
-from protocol.ledger import AttemptRow, Record
+from protocol.ledger import Record
+from protocol.rows import AttemptRow
 from protocol.settings import EmbeddingSettings
 
 __all__ = ["ROLE", "EmbedderActor", "check_embedder"]

@@ -25,9 +25,10 @@ from prompts.trajectory import EmptyTrajectory, read_steps
 from protocol.base import Scope
 from protocol.evolver import Case, NoProposal, Proposal, Propose
 from protocol.factorial import ProposedEdits, ProposeEdits, Rendered, RenderEdits
-from protocol.ledger import EditRow, Record, RejectedRow, Select, TraceRow, Where, rows_of
+from protocol.ledger import Record, Select, Where, rows_of
 from protocol.llm import Chat, ChatAnswer, ChatFailed
 from protocol.rollout import Step
+from protocol.rows import EditRow, RejectedRow, TraceRow
 from protocol.settings import EvolverSettings
 from protocol.slow import (
     SYSTEM,

@@ -28,7 +28,7 @@ from prompts.templates import Template
 from prompts.trajectory import submission_of
 from protocol.documents import Skill
 from protocol.evolver import Edit, EditReport, NoProposal, Proposal, Propose, Reason
-from protocol.ledger import RejectedRow
+from protocol.rows import RejectedRow
 from protocol.settings import EvolverSettings
 
 __all__ = ["Desk", "Harvest", "Material", "Result", "build", "nothing"]

@@ -20,7 +20,7 @@ from prompts.trajectory import clip
 from protocol.dataset import Question
 from protocol.diagnoser import CaseGroup, Habit, PackCase, SystemPack, ToolPack, ToolSpan
 from protocol.documents import Document
-from protocol.ledger import RejectedRow
+from protocol.rows import RejectedRow
 
 __all__ = [
     "MOST_CASES",

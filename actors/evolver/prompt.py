@@ -16,8 +16,8 @@ from prompts.templates import Template
 from prompts.trajectory import clip, neutral, render_steps, submission_of
 from protocol.documents import Skill
 from protocol.evolver import Case, Edit, Op
-from protocol.ledger import RejectedRow
 from protocol.rollout import Step
+from protocol.rows import RejectedRow
 
 __all__ = ["EditorReply", "Evidence", "Kind", "ProposedEdit", "editor_prompt", "render_rejected"]
 

@@ -31,7 +31,7 @@ from prompts.templates import Template
 from protocol.diagnoser import SystemPack
 from protocol.documents import Document, text_hash
 from protocol.evolver import Edit, NoProposal, Reason
-from protocol.ledger import RejectedRow
+from protocol.rows import RejectedRow
 from protocol.settings import EvolverSettings
 from protocol.slow import SYSTEM, EvolvePrompt, PromptEdited
 

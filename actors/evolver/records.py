@@ -5,7 +5,7 @@ from __future__ import annotations
 from actors.evolver.regions import notes_of
 from actors.evolver.rows import edit_row
 from protocol.evolver import Edit, EditReport, NoProposal, Proposal, Propose
-from protocol.ledger import EditRow
+from protocol.rows import EditRow
 
 __all__ = ["proposal_rows"]
 

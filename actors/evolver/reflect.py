@@ -22,7 +22,7 @@ from prompts.conversation import ChatCall, Understood, ask_for
 from prompts.templates import Template
 from protocol.documents import Skill
 from protocol.evolver import Edit, EditReport, NoProposal, Reason
-from protocol.ledger import RejectedRow
+from protocol.rows import RejectedRow
 from protocol.settings import EvolverSettings
 from protocol.slow import MomentumWritten, WriteMomentum
 

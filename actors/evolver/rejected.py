@@ -18,7 +18,7 @@ import msgspec
 from actors.evolver.likeness import Gist, alike, folded, gist
 from actors.evolver.patch import Refusal
 from protocol.evolver import Edit, Op
-from protocol.ledger import RejectedRow
+from protocol.rows import RejectedRow
 
 __all__ = [
     "EditGist",

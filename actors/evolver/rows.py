@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import msgspec
 
 from protocol.evolver import EditReport
-from protocol.ledger import EditRow
+from protocol.rows import EditRow
 
 __all__ = ["edit_row", "report_rows"]
 

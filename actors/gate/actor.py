@@ -56,17 +56,9 @@ from protocol.gate import (
     Stage,
     Trial,
 )
-from protocol.ledger import (
-    BaselineRow,
-    DecisionRow,
-    OutcomeRow,
-    Record,
-    Select,
-    Selected,
-    Where,
-    rows_of,
-)
+from protocol.ledger import Record, Select, Selected, Where, rows_of
 from protocol.rollout import Answered, Missed, Rollout, out_of_budget
+from protocol.rows import BaselineRow, DecisionRow, OutcomeRow
 from protocol.settings import GateSettings
 
 __all__ = ["GateActor"]

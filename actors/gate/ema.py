@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping
 import msgspec
 
 from protocol.keys import baseline_key
-from protocol.ledger import BaselineRow, OutcomeRow
+from protocol.rows import BaselineRow, OutcomeRow
 
 __all__ = ["START", "UnitEma", "fold", "is_candidate_arm", "lookup"]
 

@@ -69,9 +69,10 @@ from protocol.factorial_rows import (
     PairRow,
 )
 from protocol.keys import phase_key
-from protocol.ledger import OutcomeRow, Record, Select, Where, rows_of
+from protocol.ledger import Record, Select, Where, rows_of
 from protocol.rollout import Answered, Missed, Rollout, out_of_budget, reasons_of
 from protocol.row import Row
+from protocol.rows import OutcomeRow
 from protocol.settings import GateSettings
 
 __all__ = ["Desk", "certify", "editor_arms", "plan_factorial", "run_phase"]

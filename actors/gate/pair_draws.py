@@ -17,8 +17,8 @@ from protocol.documents import Skill
 from protocol.factorial import RunPhase
 from protocol.factorial_rows import PairRow
 from protocol.keys import pair_key, pair_salt
-from protocol.ledger import OutcomeRow
 from protocol.rollout import Answered, Missed, Rollout
+from protocol.rows import OutcomeRow
 
 __all__ = ["DrawnPair", "PairTask", "draw_pair", "known_answers"]
 

@@ -14,7 +14,7 @@ from collections.abc import Iterable
 import msgspec
 
 from actors.gate.ema import UnitEma, lookup
-from protocol.ledger import DecisionRow
+from protocol.rows import DecisionRow
 
 __all__ = ["GateState", "KnownSnapshot", "advance", "in_force", "known_difficulty"]
 

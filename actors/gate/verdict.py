@@ -9,7 +9,7 @@ import msgspec
 from actors.gate.decide import Standing
 from actors.gate.levels import bound_of
 from protocol.gate import Decision, Stage, Trial, Verdict
-from protocol.ledger import DecisionRow
+from protocol.rows import DecisionRow
 
 __all__ = ["IDENTICAL", "decision_of", "row_of", "stage_of"]
 

@@ -10,7 +10,8 @@ from typing import TypeVar
 
 from actors.ledger import schema
 from actors.ledger.sqlite import read_only_uri, refuse_other_version
-from protocol.ledger import AnyRow, Select, Spent, Where
+from protocol.ledger import Select, Spent, Where
+from protocol.rows import AnyRow
 
 __all__ = ["Reader", "open_reader"]
 

@@ -1,4 +1,4 @@
-"""Tables derived from the row types of ``protocol.ledger``: pure functions.
+"""Tables derived from the row types of ``protocol.rows``: pure functions.
 
 The row type is the only place that names a column; this file never adds one.
 """
@@ -12,7 +12,8 @@ from typing import TypeVar, get_args, get_type_hints
 
 import msgspec
 
-from protocol.ledger import AnyRow, Select
+from protocol.ledger import Select
+from protocol.rows import AnyRow
 
 __all__ = [
     "ROW_TYPES",

@@ -16,7 +16,8 @@ import aiosqlite
 import anyio
 
 from actors.ledger import schema
-from protocol.ledger import AnyRow, DeleteRun, Record, Select, Spent
+from protocol.ledger import DeleteRun, Record, Select, Spent
+from protocol.rows import AnyRow
 
 __all__ = ["Database", "Operation", "read_only_uri", "refuse_other_version"]
 

@@ -31,7 +31,7 @@ from actors.runtime.actor import Actor, Context, handles
 from actors.runtime.address import Address
 from actors.runtime.errors import AskFailed
 from protocol.cache import CacheGet, CacheHit, CachePut
-from protocol.ledger import AskSpent, AttemptRow, Record
+from protocol.ledger import AskSpent, Record
 from protocol.llm import (
     AskEndpoints,
     Attempt,
@@ -40,6 +40,7 @@ from protocol.llm import (
     ChatFailed,
     EndpointsSeen,
 )
+from protocol.rows import AttemptRow
 from protocol.settings import LimitSettings, LlmSettings
 
 __all__ = ["LlmActor"]

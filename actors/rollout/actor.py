@@ -27,9 +27,10 @@ from actors.runtime.errors import AskFailed
 from prompts.templates import load_templates
 from prompts.trajectory import neutral
 from protocol.base import Scope
-from protocol.ledger import AnyRow, OutcomeRow, Record
+from protocol.ledger import Record
 from protocol.llm import Chat, ChatAnswer, ChatFailed, ChatMessage
 from protocol.rollout import Answered, Missed, Rollout
+from protocol.rows import AnyRow, OutcomeRow
 from protocol.settings import AgentSettings
 from protocol.video import (
     Frames,

@@ -11,8 +11,8 @@ from collections.abc import Sequence
 
 from actors.rollout.answer_text import storable
 from actors.rollout.outcome import Broken, Ended
-from protocol.ledger import OutcomeRow, TraceRow
 from protocol.rollout import Answered, Flag, ForcedBy, Missed, Rollout, Step
+from protocol.rows import OutcomeRow, TraceRow
 
 __all__ = ["missing_row", "outcome_row", "reply_of", "trace_rows"]
 

@@ -20,17 +20,9 @@ from protocol.base import Refused, Scope
 from protocol.documents import Package, PackageTexts, Skill
 from protocol.gate import RefreshLadder
 from protocol.keys import evaluation_key
-from protocol.ledger import (
-    DecisionRow,
-    EpochRow,
-    EvaluationRow,
-    Flush,
-    Record,
-    Select,
-    Where,
-    rows_of,
-)
+from protocol.ledger import Flush, Record, Select, Where, rows_of
 from protocol.rollout import Answered, Missed, Rollout
+from protocol.rows import DecisionRow, EpochRow, EvaluationRow
 from protocol.settings import Config
 from protocol.trainer import Train, TrainingEnded
 from protocol.workspace import GetManifest, OpenPackage, SaveSkills, UpdateManifest

@@ -9,8 +9,8 @@ import msgspec
 
 from actors.trainer.score import McNemar
 from protocol.dataset import ClassWork, Question
-from protocol.ledger import EvaluationRow
 from protocol.rollout import Answered, Missed
+from protocol.rows import EvaluationRow
 from protocol.slow import Change, Compared, change_of
 
 __all__ = ["Judgement", "choose", "compared", "counts", "judge"]

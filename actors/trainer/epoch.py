@@ -15,16 +15,8 @@ from protocol.base import Refused, Scope
 from protocol.baseline import SeedOutcomes
 from protocol.dataset import ClassWork, KnownOutcome, PlanEpoch
 from protocol.documents import Package, PackageTexts, Skill
-from protocol.ledger import (
-    DecisionRow,
-    DocumentRow,
-    EpochRow,
-    OutcomeRow,
-    Select,
-    StepRow,
-    Where,
-    rows_of,
-)
+from protocol.ledger import Select, Where, rows_of
+from protocol.rows import DecisionRow, DocumentRow, EpochRow, OutcomeRow, StepRow
 from protocol.settings import Config
 
 __all__ = [

@@ -15,16 +15,9 @@ from protocol.base import Refused, Scope
 from protocol.dataset import GetPool
 from protocol.documents import PackageTexts
 from protocol.keys import PoolName, epoch_salt, evaluation_key
-from protocol.ledger import (
-    DeleteRun,
-    EvaluationRow,
-    OutcomeRow,
-    Record,
-    Select,
-    Where,
-    rows_of,
-)
+from protocol.ledger import DeleteRun, Record, Select, Where, rows_of
 from protocol.rollout import Answered, Missed, out_of_budget, reasons_of
+from protocol.rows import EvaluationRow, OutcomeRow
 
 __all__ = ["evaluate", "outage", "outcomes_of", "restated"]
 

@@ -39,17 +39,9 @@ from protocol.factorial import (
 )
 from protocol.factorial_rows import FactorialEditRow, FactorialRunRow
 from protocol.keys import epoch_salt, step_key
-from protocol.ledger import (
-    AnyRow,
-    DeleteRun,
-    DocumentRow,
-    Record,
-    Select,
-    StepRow,
-    Where,
-    rows_of,
-)
+from protocol.ledger import DeleteRun, Record, Select, Where, rows_of
 from protocol.rollout import Rollout, out_of_budget
+from protocol.rows import AnyRow, DocumentRow, StepRow
 from protocol.settings import Config
 
 __all__ = ["claims_void", "run_factorial_epoch"]

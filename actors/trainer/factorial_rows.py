@@ -13,7 +13,7 @@ from protocol.evolver import Edit, NoProposal
 from protocol.factorial import ProposedEdits
 from protocol.factorial_rows import FactorialEditRow
 from protocol.keys import slug, step_key
-from protocol.ledger import AnyRow, DocumentRow, EditRow, StepRow
+from protocol.rows import AnyRow, DocumentRow, EditRow, StepRow
 
 __all__ = ["adoption_rows", "new_rows", "step_row"]
 

@@ -21,8 +21,9 @@ from protocol.baseline import SeedOutcomes
 from protocol.dataset import GetPool, KnownOutcome, Question
 from protocol.documents import Package
 from protocol.keys import evaluation_key
-from protocol.ledger import EvaluationRow, Record, Select, Where, rows_of
+from protocol.ledger import Record, Select, Where, rows_of
 from protocol.rollout import Answered, Missed
+from protocol.rows import EvaluationRow
 from protocol.settings import Config
 from protocol.workspace import OpenPackage
 

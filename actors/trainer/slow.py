@@ -24,16 +24,9 @@ from protocol.base import Refused, Scope
 from protocol.dataset import ClassWork, Question
 from protocol.documents import Package, PackageTexts
 from protocol.keys import epoch_salt, slow_key
-from protocol.ledger import (
-    DeleteRun,
-    EvaluationRow,
-    Record,
-    Select,
-    SlowRow,
-    Where,
-    rows_of,
-)
+from protocol.ledger import DeleteRun, Record, Select, Where, rows_of
 from protocol.rollout import Answered, Missed, out_of_budget
+from protocol.rows import EvaluationRow, SlowRow
 from protocol.settings import Config
 from protocol.slow import Change, Compared
 

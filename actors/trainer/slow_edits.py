@@ -17,7 +17,8 @@ from protocol.diagnoser import CasePacks, GetCasePacks, SystemPack, ToolPack
 from protocol.documents import Document, Package, PackageTexts, text_hash
 from protocol.evolver import NoProposal
 from protocol.keys import slug, step_key
-from protocol.ledger import DocumentRow, Record, RejectedRow
+from protocol.ledger import Record
+from protocol.rows import DocumentRow, RejectedRow
 from protocol.settings import Config
 from protocol.slow import (
     SYSTEM,

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import msgspec
 
 from protocol.documents import Package
-from protocol.ledger import EvaluationRow
+from protocol.rows import EvaluationRow
 
 __all__ = ["TrainerState", "after_epoch", "best_of"]
 

@@ -20,8 +20,9 @@ from protocol.documents import PackageTexts, Skill
 from protocol.evolver import Case, Edit, NoProposal, Proposal, Propose
 from protocol.gate import Decision, Trial
 from protocol.keys import epoch_salt, step_key
-from protocol.ledger import DeleteRun, DocumentRow, Record, RejectedRow, StepRow
+from protocol.ledger import DeleteRun, Record
 from protocol.rollout import Answered, Missed, out_of_budget
+from protocol.rows import DocumentRow, RejectedRow, StepRow
 
 __all__ = [
     "StepDone",

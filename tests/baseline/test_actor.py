@@ -21,8 +21,9 @@ from protocol.base import Request, Scope
 from protocol.baseline import GetSnapshot, SeedOutcomes, SnapshotReady
 from protocol.dataset import KnownOutcome, Question, Unit
 from protocol.documents import Package, PackageTexts, Prompts, Skill
-from protocol.ledger import BaselineRow, Record, Recorded, Select, Selected
+from protocol.ledger import Record, Recorded, Select, Selected
 from protocol.rollout import Answered, Missed, Rollout
+from protocol.rows import BaselineRow
 from protocol.seed import BaselinePrediction
 from protocol.settings import GateSettings
 from tests.support.fakes import FakeAddress

@@ -35,7 +35,7 @@ from actors.gate.state import GateState, advance, in_force, known_difficulty
 from protocol.baseline import Draws
 from protocol.dataset import Question, Unit
 from protocol.gate import Verdict
-from protocol.ledger import BaselineRow, DecisionRow, OutcomeRow
+from protocol.rows import BaselineRow, DecisionRow, OutcomeRow
 from protocol.settings import GateSettings
 from tests.bench.null_rows import CLASS, answered, decision_row, outcome_row, units_of
 

@@ -8,8 +8,8 @@ import msgspec
 
 from protocol.dataset import Question, Unit
 from protocol.gate import Verdict
-from protocol.ledger import DecisionRow, OutcomeRow
 from protocol.rollout import Answered
+from protocol.rows import DecisionRow, OutcomeRow
 
 __all__ = ["CLASS", "answered", "decision_row", "outcome_row", "units_of"]
 

@@ -32,7 +32,7 @@ from tempfile import TemporaryDirectory
 import msgspec
 
 from actors.ledger.reader import open_reader
-from protocol.ledger import AttemptRow
+from protocol.rows import AttemptRow
 from tests.bench.scale_seed import Shape, build
 from tests.system.runs import command, environment, events, settings
 

@@ -22,7 +22,7 @@ from actors.gate.levels import alpha_of, draws_of, stages_of
 from actors.gate.looks import accept_looks, block_ends
 from actors.gate.state import GateState, advance, in_force, known_difficulty
 from protocol.dataset import Question, Unit
-from protocol.ledger import BaselineRow, DecisionRow, OutcomeRow
+from protocol.rows import BaselineRow, DecisionRow, OutcomeRow
 from protocol.settings import GateSettings
 from tests.bench.training_rules import CANDIDATE, SECOND, SECOND_BASE, Right, Test, Tried
 

@@ -21,7 +21,7 @@ from pathlib import Path
 
 from actors.ledger.reader import open_reader
 from actors.main import main as product
-from protocol.ledger import AttemptRow, TraceRow
+from protocol.rows import AttemptRow, TraceRow
 from tests.chaos.comparing import differing, undisturbed
 from tests.chaos.invariants import broken
 from tests.system.runs import SMALL, environment, result_of, settings

@@ -29,7 +29,7 @@ import msgspec
 
 from actors.config import ROOT
 from actors.ledger.reader import open_reader
-from protocol.ledger import AttemptRow
+from protocol.rows import AttemptRow
 from tests.chaos.comparing import differing, undisturbed
 from tests.chaos.families import FAULTS, HEALTHY, ODDITIES, Answer, Fault
 from tests.chaos.invariants import broken

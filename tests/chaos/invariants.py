@@ -23,8 +23,8 @@ from actors.ledger import schema
 from actors.ledger.reader import open_reader
 from actors.ledger.sqlite import read_only_uri
 from protocol.keys import step_key
-from protocol.ledger import StepRow
 from protocol.rollout import soft_score
+from protocol.rows import StepRow
 from tests.chaos.invariants_files import broken_files
 from tests.chaos.invariants_gate import broken_decisions
 from tests.chaos.rows import Run, draw_key, read_run, tally, wrong_fields

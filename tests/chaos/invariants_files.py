@@ -12,7 +12,7 @@ from actors.workspace.checkpoint import CheckpointStore
 from actors.workspace.manifest import read_manifest
 from actors.workspace.versions import list_versions, read_meta, read_prompts, read_skills
 from protocol.documents import Package, PackageTexts
-from protocol.ledger import EpochRow, EvaluationRow, OutcomeRow
+from protocol.rows import EpochRow, EvaluationRow, OutcomeRow
 
 __all__ = ["broken_files"]
 

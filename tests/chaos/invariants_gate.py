@@ -11,7 +11,7 @@ import msgspec
 from actors.gate.eprocess import UnitResult, core, unit_result
 from actors.gate.looks import block_ends
 from protocol.gate import Look
-from protocol.ledger import BaselineRow, DecisionRow, OutcomeRow
+from protocol.rows import BaselineRow, DecisionRow, OutcomeRow
 
 __all__ = ["broken_decisions"]
 

@@ -10,7 +10,7 @@ import msgspec
 
 from actors.ledger.reader import Reader
 from protocol.keys import baseline_key
-from protocol.ledger import (
+from protocol.rows import (
     AttemptRow,
     BaselineRow,
     DecisionRow,

@@ -17,7 +17,7 @@ from actors.workspace.create import init_workspace_from_seed
 from actors.workspace.manifest import read_manifest, write_manifest
 from actors.workspace.versions import write_prompts, write_skills
 from protocol.documents import Document, Package, Skill, text_hash
-from protocol.ledger import (
+from protocol.rows import (
     AnyRow,
     DecisionRow,
     DocumentRow,

@@ -12,7 +12,7 @@ from pathlib import Path
 import msgspec
 
 from protocol.gate import Look
-from protocol.ledger import (
+from protocol.rows import (
     AttemptRow,
     DecisionRow,
     DiagnosisRow,

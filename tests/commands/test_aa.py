@@ -32,8 +32,9 @@ from protocol.baseline import SeedOutcomes, SeedOutcomesReady
 from protocol.dataset import ClassWork, EpochPlan, PlanEpoch
 from protocol.documents import Package
 from protocol.gate import Decision, RefreshLadder
-from protocol.ledger import AskSpent, BaselineRow, Spent
+from protocol.ledger import AskSpent, Spent
 from protocol.rollout import Rollout
+from protocol.rows import BaselineRow
 from tests.gate.world import CLASS, SETTINGS, World, units_of
 from tests.ledger.rows import outcome
 from tests.protocol.samples import sample

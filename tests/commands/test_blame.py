@@ -11,7 +11,7 @@ import msgspec
 import pytest
 
 from actors.workspace.versions import META, read_meta
-from protocol.ledger import DocumentRow
+from protocol.rows import DocumentRow
 from tests.commands.house import CLASS, Made, Trm, fresh_workspace
 
 

@@ -25,7 +25,7 @@ from actors.commands.estimate import (
 )
 from actors.config import load_config
 from actors.ledger.reader import open_reader
-from protocol.ledger import AttemptRow, OutcomeRow
+from protocol.rows import AttemptRow, OutcomeRow
 from tests.system.runs import SMALL, run_to_end, settings
 
 ONE = ClassShape(task_type="Counting", batches=(10, 10, 5), ladder=30, blocks=5, draws=3)

@@ -14,7 +14,7 @@ from actors.commands.export_files import without_markers
 from actors.commands.export_leaks import quotations
 from actors.evolver.leak import Exposed
 from protocol.dataset import Question
-from protocol.ledger import SlowRow
+from protocol.rows import SlowRow
 from tests.commands.house import Made, Trm, fresh_workspace, make_history
 
 

@@ -26,8 +26,8 @@ from protocol.dataset import Unit
 from protocol.documents import Skill
 from protocol.gate import Trial
 from protocol.keys import step_key
-from protocol.ledger import AnyRow, DecisionRow, DocumentRow, OutcomeRow
 from protocol.rollout import Rollout
+from protocol.rows import AnyRow, DecisionRow, DocumentRow, OutcomeRow
 from protocol.settings import Config, GateSettings
 from tests.commands.house import Trm
 from tests.gate.world import CLASS, PROMPTS, SEED_SKILL, SETTINGS, World, units_of

@@ -18,7 +18,7 @@ from actors.commands.replay_rules import (
 )
 from actors.gate.decide import Answers, LadderUnit
 from actors.gate.looks import block_ends
-from protocol.ledger import DecisionRow
+from protocol.rows import DecisionRow
 from tests.gate.world import SETTINGS
 from tests.protocol.samples import sample
 

@@ -35,7 +35,7 @@ from actors.commands.html.words import exact, points
 from actors.config import load_config
 from protocol.documents import Package
 from protocol.gate import Look
-from protocol.ledger import EpochRow, OutcomeRow, TraceRow
+from protocol.rows import EpochRow, OutcomeRow, TraceRow
 from tests.commands.house import row
 from tests.commands.pages import parse
 

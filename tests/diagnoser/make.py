@@ -7,8 +7,8 @@ import msgspec
 from protocol.dataset import Question
 from protocol.diagnoser import Diagnose
 from protocol.documents import Skill
-from protocol.ledger import DiagnosisRow, OutcomeRow, TraceRow
 from protocol.llm import ChatAnswer, ChatFailed, Finish, Usage
+from protocol.rows import DiagnosisRow, OutcomeRow, TraceRow
 from protocol.settings import DiagnoserSettings
 
 __all__ = [

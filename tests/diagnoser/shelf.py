@@ -10,7 +10,7 @@ from actors.diagnoser.cases import gather
 from actors.diagnoser.packs import case_packs
 from protocol.dataset import Question
 from protocol.diagnoser import CallGrade, CasePacks, PackCase, ToolPack, ToolSpan
-from protocol.ledger import DiagnosisRow, OutcomeRow, TraceRow
+from protocol.rows import DiagnosisRow, OutcomeRow, TraceRow
 from tests.diagnoser.make import call, outcome, question, submit
 
 __all__ = ["LOOK", "TOOLS", "Shelf", "graded", "names", "tool"]

@@ -9,8 +9,9 @@ from actors.diagnoser.actor import TEMPLATES, DiagnoserActor
 from actors.runtime.errors import ActorCrashed
 from protocol.base import Refused, Request
 from protocol.diagnoser import CallGrade, Diagnosis
-from protocol.ledger import DiagnosisRow, Record, Recorded, Select, Selected, TraceRow
+from protocol.ledger import Record, Recorded, Select, Selected
 from protocol.llm import Chat, ChatAnswer, ChatFailed
+from protocol.rows import DiagnosisRow, TraceRow
 from tests.diagnoser.make import REQUEST, RULE, SETTINGS, answer, call, failed, submit, verdict
 from tests.support.fakes import FakeAddress
 

@@ -9,8 +9,8 @@ from actors.diagnoser.judge import brief_of, judge
 from prompts.templates import load_templates
 from prompts.trajectory import read_steps
 from protocol.diagnoser import Diagnosis
-from protocol.ledger import TraceRow
 from protocol.llm import Chat, ChatAnswer
+from protocol.rows import TraceRow
 from tests.diagnoser.make import REQUEST, RULE, answer, call, submit, verdict
 
 TEMPLATE = load_templates(["diagnose_answer"])["diagnose_answer"]

@@ -13,8 +13,8 @@ from prompts.templates import load_templates
 from prompts.trajectory import read_steps
 from protocol.diagnoser import Cause, Diagnosis
 from protocol.documents import Skill
-from protocol.ledger import TraceRow
 from protocol.llm import Chat, ChatAnswer
+from protocol.rows import TraceRow
 from tests.diagnoser.make import QUESTION, REQUEST, RULE, answer, call, submit, verdict
 
 TEMPLATE = load_templates(["diagnose_answer"])["diagnose_answer"]

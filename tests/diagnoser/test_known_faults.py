@@ -17,8 +17,9 @@ from prompts.templates import load_templates
 from prompts.trajectory import read_steps
 from protocol.base import Request
 from protocol.diagnoser import Diagnosis
-from protocol.ledger import DiagnosisRow, Record, Recorded, Select, Selected
+from protocol.ledger import Record, Recorded, Select, Selected
 from protocol.llm import Chat, ChatAnswer, ChatFailed
+from protocol.rows import DiagnosisRow
 from tests.diagnoser.cases.build import CalibrationCase, calibration_cases, trace_rows
 from tests.diagnoser.make import (
     REQUEST,

@@ -15,7 +15,8 @@ from actors.diagnoser.actor import DiagnoserActor
 from prompts.trajectory import EmptyTrajectory
 from protocol.base import Refused, Request
 from protocol.diagnoser import CasePacks, GetCasePacks, PackCase
-from protocol.ledger import AnyRow, Select, Selected
+from protocol.ledger import Select, Selected
+from protocol.rows import AnyRow
 from tests.diagnoser.make import SETTINGS, call, diagnosed, question, submit
 from tests.diagnoser.shelf import LOOK, TOOLS, Shelf, graded, names
 from tests.support.fakes import FakeAddress

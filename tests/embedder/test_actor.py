@@ -20,7 +20,8 @@ from actors.runtime.errors import StartFailed
 from actors.runtime.supervisor import Supervisor
 from actors.runtime.wiring import ActorSpec
 from protocol.embedder import Embed, EmbedFailed, Vectors
-from protocol.ledger import AttemptRow, Record, Recorded
+from protocol.ledger import Record, Recorded
+from protocol.rows import AttemptRow
 from protocol.settings import EmbeddingSettings
 from tests.embedder.server import embeddings, response, settings, vector_of
 from tests.embedder.test_local import model

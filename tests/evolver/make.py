@@ -11,8 +11,8 @@ from protocol.dataset import Question
 from protocol.diagnoser import Cause, Diagnosis
 from protocol.documents import Skill
 from protocol.evolver import Case, Edit, Op
-from protocol.ledger import RejectedRow, TraceRow
 from protocol.llm import Chat, ChatAnswer, ChatFailed, FailureKind, Finish, Usage
+from protocol.rows import RejectedRow, TraceRow
 from protocol.settings import EvolverSettings
 
 __all__ = [

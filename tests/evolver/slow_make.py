@@ -12,9 +12,10 @@ from protocol.dataset import Question
 from protocol.diagnoser import CaseGroup, Habit, PackCase, SystemPack, ToolPack, ToolSpan
 from protocol.documents import Document
 from protocol.evolver import Edit
-from protocol.ledger import EditRow, Record, Recorded, RejectedRow, Select, Selected, TraceRow
+from protocol.ledger import Record, Recorded, Select, Selected
 from protocol.llm import Chat, ChatAnswer
 from protocol.rollout import Step
+from protocol.rows import EditRow, RejectedRow, TraceRow
 from protocol.slow import SYSTEM, Change, Compared, EvolvePrompt
 from tests.evolver.make import answer, edit, question, trace
 from tests.support.fakes import FakeAddress

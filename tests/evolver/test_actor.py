@@ -10,8 +10,9 @@ from actors.runtime.errors import ActorCrashed
 from prompts.trajectory import EmptyTrajectory
 from protocol.base import Request
 from protocol.evolver import NoProposal, Proposal, Propose
-from protocol.ledger import EditRow, Record, Recorded, RejectedRow, Select, Selected, TraceRow
+from protocol.ledger import Record, Recorded, Select, Selected
 from protocol.llm import Chat, ChatAnswer
+from protocol.rows import EditRow, RejectedRow, TraceRow
 from tests.evolver.make import answer, case, edit, rejected, reply, settings, skill, trace
 from tests.support.fakes import FakeAddress
 

@@ -8,8 +8,9 @@ import pytest
 from actors.evolver.actor import EvolverActor
 from protocol.evolver import Edit, NoProposal
 from protocol.factorial import ProposedEdits, ProposeEdits, RenderEdits
-from protocol.ledger import Record, RejectedRow, Select
+from protocol.ledger import Record, Select
 from protocol.llm import Chat
+from protocol.rows import RejectedRow
 from tests.evolver.make import SKILL, case, edit, failed, rejected, reply, settings, skill, trace
 from tests.evolver.test_actor import Ledger, editor
 from tests.support.fakes import FakeAddress

@@ -18,8 +18,8 @@ from actors.evolver.reflect import Reflection, SlowMaterial, reflect
 from prompts.templates import load_templates
 from prompts.trajectory import read_steps
 from protocol.evolver import NoProposal
-from protocol.ledger import RejectedRow
 from protocol.llm import ChatAnswer, ChatFailed
+from protocol.rows import RejectedRow
 from protocol.slow import Change, Compared, MomentumWritten, WriteMomentum
 from tests.evolver.make import SKILL, Editor, answer, failed, question, settings, skill, trace
 from tests.evolver.slow_make import (

@@ -23,8 +23,8 @@ from prompts.templates import load_templates
 from protocol.diagnoser import SystemPack, ToolPack
 from protocol.documents import Document, text_hash
 from protocol.evolver import Edit, EditStatus, NoProposal
-from protocol.ledger import RejectedRow
 from protocol.llm import ChatAnswer, ChatFailed
+from protocol.rows import RejectedRow
 from protocol.slow import SYSTEM, EvolvePrompt, PromptEdited
 from tests.evolver.make import Editor, answer, edit, failed, question, settings
 from tests.evolver.slow_make import (

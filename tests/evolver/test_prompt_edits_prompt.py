@@ -14,7 +14,7 @@ from actors.evolver.prompt_edits import frozen_headings
 from prompts.templates import load_templates
 from protocol.diagnoser import SystemPack, ToolPack
 from protocol.documents import Document
-from protocol.ledger import RejectedRow
+from protocol.rows import RejectedRow
 from protocol.slow import SYSTEM
 from tests.evolver.slow_make import (
     CHECK,

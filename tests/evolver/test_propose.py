@@ -14,8 +14,8 @@ from prompts.conversation import ChatCall
 from prompts.templates import load_templates
 from prompts.trajectory import read_steps
 from protocol.evolver import Case, Edit, NoProposal, Proposal, Propose
-from protocol.ledger import RejectedRow
 from protocol.llm import Chat, ChatAnswer, ChatFailed
+from protocol.rows import RejectedRow
 from tests.evolver.make import (
     SKILL,
     Editor,

@@ -36,9 +36,10 @@ from protocol.factorial import (
     RunPhase,
 )
 from protocol.factorial_rows import FactorialEditRow
-from protocol.ledger import OutcomeRow, Record, Recorded, Select, Selected, rows_of
+from protocol.ledger import Record, Recorded, Select, Selected, rows_of
 from protocol.rollout import Answered, Missed, Rollout
 from protocol.row import Row
+from protocol.rows import OutcomeRow
 from protocol.settings import GateSettings
 from tests.gate.world import SETTINGS as LADDER
 from tests.support.fakes import FakeAddress

@@ -21,8 +21,9 @@ from protocol.dataset import Unit
 from protocol.documents import Prompts, Skill
 from protocol.gate import Decision, GetPower, LadderSize, Look, RefreshLadder, Trial
 from protocol.keys import candidate_salt
-from protocol.ledger import DecisionRow, OutcomeRow, Record, Recorded, Select, Selected
+from protocol.ledger import Record, Recorded, Select, Selected
 from protocol.rollout import Answered, Missed, Rollout
+from protocol.rows import DecisionRow, OutcomeRow
 from protocol.settings import GateSettings
 from tests.gate.test_honesty import make_units
 from tests.gate.test_ladder import Seen

@@ -19,8 +19,8 @@ from protocol.factorial_rows import (
     FactorialScheduleRow,
     PairRow,
 )
-from protocol.ledger import OutcomeRow
 from protocol.rollout import Rollout
+from protocol.rows import OutcomeRow
 from tests.gate.factorial_house import (
     BASE,
     CLASS,

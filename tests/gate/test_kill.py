@@ -24,16 +24,9 @@ from actors.trainer.actor import TrainerActor
 from protocol.base import Message, Request
 from protocol.baseline import Draws, GetSnapshot, SnapshotReady
 from protocol.gate import Decision, LadderRefreshed, RefreshLadder, Trial
-from protocol.ledger import (
-    BaselineRow,
-    DecisionRow,
-    EpochRow,
-    Record,
-    Select,
-    Selected,
-    rows_of,
-)
+from protocol.ledger import Record, Select, Selected, rows_of
 from protocol.rollout import Rollout
+from protocol.rows import BaselineRow, DecisionRow, EpochRow
 from protocol.trainer import Train, TrainingEnded
 from protocol.workspace import UpdateManifest
 from tests.gate.world import SETTINGS

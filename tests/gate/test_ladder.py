@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from actors.gate.ema import START, UnitEma, fold, is_candidate_arm, lookup
 from actors.gate.ladder import UncoveredUnit, blind_order, build_ladder, tier
 from protocol.baseline import Draws
-from protocol.ledger import OutcomeRow
+from protocol.rows import OutcomeRow
 from tests.gate.test_honesty import make_units
 
 CLASS = "Counting Problem"

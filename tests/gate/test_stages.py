@@ -9,8 +9,8 @@ from actors.gate.levels import bound_of, stages_of
 from protocol.base import Refused, Scope
 from protocol.gate import Decision, Look, Stage, Trial
 from protocol.keys import null_key
-from protocol.ledger import BaselineRow, OutcomeRow
 from protocol.rollout import Rollout
+from protocol.rows import BaselineRow, OutcomeRow
 from tests.gate.world import CLASS, PROMPTS, SEED_SKILL, SETTINGS, Dying, World, units_of
 
 pytestmark = pytest.mark.anyio

@@ -14,8 +14,8 @@ from actors.gate.ladder import blind_order
 from actors.gate.state import GateState, KnownSnapshot, advance, in_force, known_difficulty
 from protocol.documents import Prompts, Skill
 from protocol.gate import LadderRefreshed, RefreshLadder
-from protocol.ledger import DecisionRow, OutcomeRow
 from protocol.rollout import Rollout
+from protocol.rows import DecisionRow, OutcomeRow
 from tests.gate.world import CLASS, PROMPTS, SEED_SKILL, SETTINGS, World, units_of
 
 pytestmark = pytest.mark.anyio

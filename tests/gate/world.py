@@ -23,19 +23,9 @@ from protocol.dataset import Question, Unit
 from protocol.documents import Package, PackageTexts, Prompts, Skill
 from protocol.gate import Decision, RefreshLadder, Trial
 from protocol.keys import step_key
-from protocol.ledger import (
-    AnyRow,
-    BaselineRow,
-    DecisionRow,
-    Deleted,
-    DeleteRun,
-    OutcomeRow,
-    Record,
-    Recorded,
-    Select,
-    Selected,
-)
+from protocol.ledger import Deleted, DeleteRun, Record, Recorded, Select, Selected
 from protocol.rollout import Answered, Missed, Rollout
+from protocol.rows import AnyRow, BaselineRow, DecisionRow, OutcomeRow
 from protocol.settings import GateSettings
 from tests.support.fakes import FakeAddress
 

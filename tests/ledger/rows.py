@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from protocol.ledger import EpochRow, OutcomeRow, TraceRow
+from protocol.rows import EpochRow, OutcomeRow, TraceRow
 
 __all__ = ["epoch", "outcome", "trace"]
 

@@ -10,7 +10,8 @@ import pytest
 
 from actors.ledger import schema
 from actors.ledger.reader import open_reader
-from protocol.ledger import AnyRow, EpochRow, OutcomeRow, Select, Selected, Where, rows_of
+from protocol.ledger import Select, Selected, Where, rows_of
+from protocol.rows import AnyRow, EpochRow, OutcomeRow
 from tests.ledger.rows import epoch, outcome
 from tests.protocol.samples import sample_rows
 

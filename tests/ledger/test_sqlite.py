@@ -15,7 +15,8 @@ from actors.ledger import schema
 from actors.ledger.commit import GroupCommit
 from actors.ledger.reader import open_reader
 from actors.ledger.sqlite import Database, Operation
-from protocol.ledger import DeleteRun, EpochRow, Record, Select, Where
+from protocol.ledger import DeleteRun, Record, Select, Where
+from protocol.rows import EpochRow
 from tests.ledger.rows import epoch, outcome, trace
 
 pytestmark = pytest.mark.anyio

@@ -15,8 +15,9 @@ from actors.llm.actor import LlmActor
 from actors.llm.pool import EndpointPool
 from protocol.base import Request
 from protocol.cache import CacheGet, CacheHit, CacheMiss, CachePut, CacheStored
-from protocol.ledger import AskSpent, AttemptRow, Record, Recorded, Spent
+from protocol.ledger import AskSpent, Record, Recorded, Spent
 from protocol.llm import Chat, ChatAnswer, ChatFailed, ChatMessage
+from protocol.rows import AttemptRow
 from protocol.settings import Endpoint, LimitSettings, LlmSettings, RoleSettings
 from tests.llm.server import Connection, Handler
 from tests.support.fakes import FakeAddress

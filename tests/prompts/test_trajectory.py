@@ -17,7 +17,7 @@ from prompts.trajectory import (
     render_steps,
     submission_of,
 )
-from protocol.ledger import TraceRow
+from protocol.rows import TraceRow
 from tests.diagnoser.make import QUESTION
 
 ROW = TraceRow(

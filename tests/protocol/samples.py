@@ -10,7 +10,7 @@ from typing import get_args, get_origin, get_type_hints
 
 import protocol
 from protocol.base import Message
-from protocol.ledger import AnyRow
+from protocol.rows import AnyRow
 
 __all__ = ["message_types", "sample", "sample_rows"]
 

@@ -23,9 +23,9 @@ from actors.runtime.supervisor import Supervisor
 from actors.runtime.wiring import ActorSpec
 from actors.video.actor import VideoActor
 from protocol.dataset import Question
-from protocol.ledger import OutcomeRow, TraceRow
 from protocol.llm import Chat, ChatAnswer, ChatFailed
 from protocol.rollout import Answered, Missed
+from protocol.rows import OutcomeRow, TraceRow
 from protocol.settings import AgentSettings
 from tests.rollout.script import QUESTION, reply, request
 from tests.video.trees import VIDEO, sample

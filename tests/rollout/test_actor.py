@@ -13,9 +13,10 @@ from actors.runtime.errors import ActorCrashed, ActorDead, AskFailed
 from actors.transcript import render_messages, render_transcript
 from prompts.trajectory import read_steps
 from protocol.base import Request
-from protocol.ledger import OutcomeRow, Record, Recorded, TraceRow
+from protocol.ledger import Record, Recorded
 from protocol.llm import Chat, ChatAnswer, ChatFailed
 from protocol.rollout import Answered, Missed
+from protocol.rows import OutcomeRow, TraceRow
 from protocol.video import GetOverview, TreeText, TreeUnavailable
 from tests.rollout.script import QUESTION, SKILL, call, reply, request, settings, submit
 from tests.support.fakes import FakeAddress

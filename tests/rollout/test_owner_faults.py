@@ -15,8 +15,8 @@ import pytest
 from actors.diagnoser.metrics import measure, seen_nodes
 from prompts.trajectory import read_steps, submission_of
 from protocol.documents import Package, PackageTexts, Skill
-from protocol.ledger import OutcomeRow, TraceRow
 from protocol.rollout import Answered, Step
+from protocol.rows import OutcomeRow, TraceRow
 from protocol.settings import AgentSettings
 from tests.rollout.house import jpeg, living, write_tree
 from tests.rollout.script import PROMPTS, QUESTION, SKILL, call, settings, submit

@@ -15,7 +15,7 @@ import msgspec
 
 from actors.config import ROOT
 from actors.ledger.reader import open_reader
-from protocol.ledger import (
+from protocol.rows import (
     BaselineRow,
     DecisionRow,
     DiagnosisRow,

@@ -18,7 +18,7 @@ import pytest
 from actors.config import ROOT
 from actors.ledger.reader import open_reader
 from actors.main import main
-from protocol.ledger import AttemptRow
+from protocol.rows import AttemptRow
 from tests.system.runs import Running
 
 __all__ = [

@@ -9,7 +9,7 @@ import pytest
 from actors.ledger.reader import open_reader
 from actors.workspace.manifest import read_manifest
 from actors.workspace.versions import list_versions, read_prompts, read_skills
-from protocol.ledger import DecisionRow
+from protocol.rows import DecisionRow
 from tests.system.seed_commands import Trm
 
 pytestmark = [pytest.mark.system, pytest.mark.timeout(120)]

@@ -23,7 +23,7 @@ from protocol.factorial_rows import (
     FactorialScheduleRow,
     PairRow,
 )
-from protocol.ledger import OutcomeRow
+from protocol.rows import OutcomeRow
 from tests.system.runs import run_to_end, running, settings
 
 pytestmark = [pytest.mark.system, pytest.mark.timeout(180)]

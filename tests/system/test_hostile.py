@@ -15,7 +15,7 @@ from actors.evolver.prompt_edits import frozen_headings, prompt_problems
 from actors.ledger.reader import open_reader
 from actors.workspace.versions import list_versions, read_prompts, read_skills
 from protocol.documents import Document, Prompts
-from protocol.ledger import EditRow, SlowRow, StepRow
+from protocol.rows import EditRow, SlowRow, StepRow
 from protocol.slow import SYSTEM
 from tests.seeds.injection import INJECTION, plant_injection
 from tests.system.runs import SMALL, run_to_end, settings

@@ -41,7 +41,7 @@ def test_a_recipe_of_the_documentation_works(undisturbed: Path, about: str, comm
 def test_one_line_per_call_rollout_decision_step_and_epoch(undisturbed: Path) -> None:
     """As many as there are rows, and every one says where it belongs."""
     from actors.ledger.reader import open_reader
-    from protocol.ledger import DecisionRow, EpochRow, OutcomeRow, StepRow
+    from protocol.rows import DecisionRow, EpochRow, OutcomeRow, StepRow
 
     told = events(undisturbed)
     lines: dict[object, list[dict[str, object]]] = {}

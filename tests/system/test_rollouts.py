@@ -16,8 +16,8 @@ from actors.ledger.reader import open_reader
 from actors.transcript import render_transcript
 from prompts.trajectory import read_steps
 from protocol.dataset import Question
-from protocol.ledger import OutcomeRow, TraceRow
 from protocol.rollout import Answered
+from protocol.rows import OutcomeRow, TraceRow
 from tests.system.answering import answer_all, answering, demo_questions
 
 pytestmark = [pytest.mark.system, pytest.mark.anyio, pytest.mark.timeout(300)]

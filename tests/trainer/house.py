@@ -42,18 +42,9 @@ from protocol.diagnoser import (
 from protocol.documents import Document, Package, PackageTexts, Prompts, Skill
 from protocol.evolver import Edit, EditReport, NoProposal, Proposal, Propose
 from protocol.gate import Decision, LadderRefreshed, RefreshLadder, Trial
-from protocol.ledger import (
-    Deleted,
-    DeleteRun,
-    Flush,
-    Flushed,
-    OutcomeRow,
-    Record,
-    Recorded,
-    Select,
-    Selected,
-)
+from protocol.ledger import Deleted, DeleteRun, Flush, Flushed, Record, Recorded, Select, Selected
 from protocol.rollout import Answered, Missed, Rollout
+from protocol.rows import OutcomeRow
 from protocol.slow import SYSTEM, EvolvePrompt, MomentumWritten, PromptEdited, WriteMomentum
 from protocol.workspace import (
     GetManifest,

@@ -32,17 +32,9 @@ from protocol.factorial import (
 )
 from protocol.factorial_rows import FactorialEditRow, FactorialRunRow, PairRow
 from protocol.gate import RefreshLadder, Trial
-from protocol.ledger import (
-    EditRow,
-    EpochRow,
-    EvaluationRow,
-    OutcomeRow,
-    Select,
-    Selected,
-    StepRow,
-    rows_of,
-)
+from protocol.ledger import Select, Selected, rows_of
 from protocol.row import Row
+from protocol.rows import EditRow, EpochRow, EvaluationRow, OutcomeRow, StepRow
 from protocol.trainer import Train, TrainingEnded
 from tests.support.fakes import FakeAddress
 from tests.trainer.house import CLASSES, QUESTIONS, House, Surroundings

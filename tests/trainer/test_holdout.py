@@ -13,8 +13,9 @@ from actors.trainer.holdout import SEED_OUTCOMES, memo_of, seed_row
 from actors.trainer.state import TrainerState
 from protocol.dataset import KnownOutcome
 from protocol.documents import Package
-from protocol.ledger import EvaluationRow, Select, rows_of
+from protocol.ledger import Select, rows_of
 from protocol.ledger import Selected as Rows
+from protocol.rows import EvaluationRow
 from protocol.trainer import Train
 from tests.trainer.house import VAL, House, opened
 

@@ -10,8 +10,9 @@ import pytest
 from actors.config import load_config
 from actors.trainer.state import TrainerState
 from protocol.base import Refused
-from protocol.ledger import EvaluationRow, RejectedRow, Select, StepRow, rows_of
+from protocol.ledger import Select, rows_of
 from protocol.ledger import Selected as Rows
+from protocol.rows import EvaluationRow, RejectedRow, StepRow
 from protocol.trainer import Train, TrainingEnded
 from tests.trainer.house import CLASSES, House, opened
 

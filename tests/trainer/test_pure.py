@@ -13,8 +13,8 @@ from actors.trainer.schedule import edit_budget
 from actors.trainer.score import mcnemar, score, wilson
 from actors.trainer.state import TrainerState, after_epoch, best_of
 from protocol.documents import Package
-from protocol.ledger import DecisionRow, EvaluationRow
 from protocol.rollout import Answered, Missed
+from protocol.rows import DecisionRow, EvaluationRow
 from tests.protocol.samples import sample
 
 EVOLVER = load_config(None).evolver

@@ -15,9 +15,10 @@ from actors.trainer.score import mcnemar
 from protocol.base import Refused
 from protocol.dataset import ClassWork
 from protocol.diagnoser import GetCasePacks
-from protocol.ledger import EvaluationRow, RejectedRow, Select, SlowRow, rows_of
+from protocol.ledger import Select, rows_of
 from protocol.ledger import Selected as Rows
 from protocol.rollout import Answered, Missed
+from protocol.rows import EvaluationRow, RejectedRow, SlowRow
 from protocol.slow import SYSTEM, Compared, EvolvePrompt, WriteMomentum, change_of, changed_first
 from protocol.trainer import Train, TrainingEnded
 from tests.trainer.house import CLASSES, QUESTIONS, House, opened

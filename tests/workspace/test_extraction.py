@@ -17,7 +17,7 @@ from actors.ledger import schema
 from actors.workspace.baseline_db import make_baseline_db
 from actors.workspace.errors import RowsError, SeedError
 from protocol.dataset import Question
-from protocol.ledger import DiagnosisRow, OutcomeRow
+from protocol.rows import DiagnosisRow, OutcomeRow
 from protocol.seed import BaselineDiagnosis, BaselinePrediction
 from tests.dataset.material import question
 from tests.support.harness_db import RUN, Row, write_harness

@@ -23,7 +23,7 @@ from actors.workspace.manifest import read_manifest
 from actors.workspace.seed import BASELINE, POOLS, SEED
 from protocol.dataset import Question
 from protocol.documents import Package
-from protocol.ledger import DiagnosisRow, EpochRow, EvaluationRow, OutcomeRow
+from protocol.rows import DiagnosisRow, EpochRow, EvaluationRow, OutcomeRow
 from protocol.seed import BaselinePrediction, Pools, SeedInfo
 from protocol.settings import Config
 

@@ -29,14 +29,7 @@ from protocol.dataset import Question
 from protocol.documents import Package
 from protocol.gate import Look, Stage
 from protocol.keys import slow_key
-from protocol.ledger import (
-    DecisionRow,
-    DocumentRow,
-    EditRow,
-    EpochRow,
-    SlowRow,
-    StepRow,
-)
+from protocol.rows import DecisionRow, DocumentRow, EditRow, EpochRow, SlowRow, StepRow
 from protocol.seed import SeedInfo
 from protocol.settings import Config
 

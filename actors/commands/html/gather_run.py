@@ -13,15 +13,8 @@ from actors.ledger.reader import Reader
 from actors.places import as_called
 from actors.workspace.lock import lock_holder
 from protocol.documents import Package
-from protocol.ledger import (
-    AttemptRow,
-    DiagnosisRow,
-    EditRow,
-    EpochRow,
-    EvaluationRow,
-    OutcomeRow,
-    Where,
-)
+from protocol.ledger import Where
+from protocol.rows import AttemptRow, DiagnosisRow, EditRow, EpochRow, EvaluationRow, OutcomeRow
 from protocol.seed import SeedInfo
 from protocol.settings import Config
 from protocol.workspace import Manifest

@@ -20,7 +20,7 @@ from actors.commands.html.words import (
     exact,
     points,
 )
-from protocol.ledger import DecisionRow, EditRow
+from protocol.rows import DecisionRow, EditRow
 
 __all__ = ["candidate_card", "diff", "documents", "edits", "slow_card", "slow_updates"]
 

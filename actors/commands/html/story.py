@@ -11,7 +11,7 @@ from actors.commands.diff_text import Line
 from actors.trainer.score import McNemar
 from protocol.documents import Package
 from protocol.gate import Look
-from protocol.ledger import DecisionRow, EditRow, EpochRow, OutcomeRow, SlowRow, StepRow
+from protocol.rows import DecisionRow, EditRow, EpochRow, OutcomeRow, SlowRow, StepRow
 
 __all__ = [
     "Candidate",

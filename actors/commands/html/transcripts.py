@@ -17,7 +17,8 @@ from actors.commands.html.markup import legible
 from actors.commands.html.passes import Pass
 from actors.commands.html.story import Questioned
 from actors.ledger.reader import Reader
-from protocol.ledger import OutcomeRow, TraceRow, Where
+from protocol.ledger import Where
+from protocol.rows import OutcomeRow, TraceRow
 
 __all__ = ["MOST_CHARS", "Embedded", "Steps", "embed", "index_of", "pack", "steps_of"]
 

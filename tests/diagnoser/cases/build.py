@@ -23,8 +23,8 @@ from actors.twin.world import SKILL
 from protocol.dataset import Question
 from protocol.diagnoser import Cause, Diagnose, ErrorType
 from protocol.documents import Skill
-from protocol.ledger import TraceRow
 from protocol.rollout import Step
+from protocol.rows import TraceRow
 from tests.diagnoser.cases import scenarios as s
 from tests.diagnoser.cases.notes import notes_of
 from tests.diagnoser.cases.skills import base_skill
