@@ -270,6 +270,7 @@ class SlowRow(Row, frozen=True, kw_only=True, tag=True):
 
     wins, losses: questions of val right only under the candidate, only under the fast package;
     p_harm: P(Bin(wins + losses, 1/2) >= losses). reason: why, in words. *_mixed: on val.
+    fast_*: the package that it was judged against: the verdict holds for no other.
     regressed to stable: the compared questions of diag. momentum: classes whose region was
     written; prompt_edits: edits applied to the system prompt and the tool prompts. editor_calls,
     parse_failures: as of ``StepRow``.
@@ -293,6 +294,8 @@ class SlowRow(Row, frozen=True, kw_only=True, tag=True):
     losses: int
     pairs: int
     p_harm: float
+    fast_skills: str
+    fast_prompts: str
     fast_mixed: float
     candidate_mixed: float
     editor_calls: int

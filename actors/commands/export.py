@@ -94,7 +94,10 @@ def _export(arguments: argparse.Namespace) -> int:
 
     folder: Path = arguments.folder
     _check_folder(folder)
-    made = gather(find_workspace(arguments.workspace), arguments.package)
+    workspace = find_workspace(arguments.workspace)
+    if folder.resolve().is_relative_to(workspace.resolve()):
+        raise OptionError(f"{folder}: lies in the workspace, which is only read; name another")
+    made = gather(workspace, arguments.package)
     files = files_of(made, plain=arguments.plain)
     found = quotations(files.texts, files.seeds, made.exposed)
     let_pass = [one for one in found if one.seeded and arguments.allow_seed_text]

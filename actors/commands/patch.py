@@ -127,7 +127,7 @@ def _patch(arguments: argparse.Namespace) -> int:
     new, report = patch_document(text, edits, _limits(arguments, kind), kind)
     writes = out is not None and report.document_ok and report.applied > 0
     if out is not None and writes:
-        write_atomic(out, new.encode("utf-8"))
+        write_atomic(out.resolve(), new.encode("utf-8"))  # a link stays one
         report = msgspec.structs.replace(report, written=str(out))
     write(msgspec.json.format(msgspec.json.encode(report), indent=2).decode() + "\n")
     _explain(arguments, report)

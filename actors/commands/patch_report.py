@@ -89,6 +89,8 @@ class PatchReport(msgspec.Struct, frozen=True, kw_only=True):
 
 def read_document(path: Path) -> str:
     """The document, line ends and byte order mark included. Raises InputError."""
+    if path.exists() and not path.is_file():
+        raise InputError(f"{path}: is no file")
     try:
         return path.read_bytes().decode("utf-8")
     except UnicodeDecodeError as error:

@@ -71,6 +71,12 @@ def report(arguments: argparse.Namespace) -> int:
         return USAGE
 
 
+def _is_page(path: Path) -> bool:
+    """Whether a file is a page: nothing else is ever replaced, least of all a ledger."""
+    with path.open("rb") as file:
+        return file.read(15).lower() == b"<!doctype html>"
+
+
 def _report(arguments: argparse.Namespace) -> int:
     from actors.commands.html.gather import gather, ledger_of
     from actors.commands.html.page import page
@@ -90,6 +96,8 @@ def _report(arguments: argparse.Namespace) -> int:
     with ledger_of(workspace) as reader:
         story = gather(workspace, reader)
         text, embedded = page(story, steps_of(reader), transcripts=transcripts)
+    if out.is_file() and not _is_page(out):
+        raise OptionError(f"{out}: is there and is no earlier report; name another file")
     data = text.encode("utf-8")
     write_atomic(out, data)
     held = f", {embedded.held} transcripts" if transcripts else ", without transcripts"

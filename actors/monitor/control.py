@@ -187,7 +187,7 @@ async def _open(workspace: Path) -> tuple[Path, SocketListener] | None:
     try:
         path = Path(tempfile.mkdtemp(prefix=_FOLDER)) / NAME  # a folder that only we may enter
         listener = await anyio.create_unix_listener(path, mode=0o600)
-        (workspace / POINTER).write_text(f"{path}\n", encoding="utf-8")
+        _point(workspace, path)
     except OSError as error:
         log.warning(
             "control.unavailable",
@@ -196,6 +196,11 @@ async def _open(workspace: Path) -> tuple[Path, SocketListener] | None:
         )
         return None
     return path, listener
+
+
+def _point(workspace: Path, path: Path) -> None:
+    """Say where the socket is, and whose: a copy of the workspace must not take it for its own."""
+    (workspace / POINTER).write_text(f"{path}\n{workspace.resolve()}\n", encoding="utf-8")
 
 
 def _sweep(workspace: Path) -> None:

@@ -66,15 +66,19 @@ def fits(path: Path) -> bool:
 
 
 def socket_of(workspace: Path) -> Path | None:
-    """The socket of whoever runs, or ran, in a workspace; None: there is none."""
+    """The socket of whoever runs, or ran, in a workspace; None: there is none.
+
+    A pointer says whose it is: in a copy of a workspace it would lead to the original's run.
+    """
     own = workspace / NAME
     if _is_socket(own):
         return own
     try:
-        named = Path((workspace / POINTER).read_text(encoding="utf-8").strip())
-    except (OSError, UnicodeDecodeError):
+        lines = (workspace / POINTER).read_text(encoding="utf-8").splitlines()
+        named, whose = Path(lines[0]), Path(lines[1])
+    except (OSError, UnicodeDecodeError, IndexError):
         return None
-    return named if _is_socket(named) else None
+    return named if whose == workspace.resolve() and _is_socket(named) else None
 
 
 def _is_socket(path: Path) -> bool:

@@ -106,8 +106,8 @@ def endpoint_words(one: EndpointSeen, now: datetime) -> str:
         return f"endpoint {one.name} is being tried again"
     if one.opens_in_s > 0:
         until = (now + timedelta(seconds=one.opens_in_s)).strftime("%H:%M:%S")
-        what = "open" if one.breaker == "open" else "asked to be left alone"
+        what = "rests (its breaker is open)" if one.breaker == "open" else "asked to be left alone"
         return f"endpoint {one.name} {what} until {until}"
     if one.breaker == "open":
-        return f"endpoint {one.name} open, tried with the next call"
+        return f"endpoint {one.name} rested (its breaker is open), tried with the next call"
     return ""

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import msgspec
+import structlog
 
 from actors.trainer.evaluate import evaluate
 from actors.trainer.peers import Peers
@@ -29,6 +30,8 @@ from protocol.workspace import OpenPackage
 
 __all__ = ["SEED_OUTCOMES", "holdout", "memo_of", "seed_row"]
 
+log = structlog.get_logger("trainer")
+
 SEED_OUTCOMES = "seed"
 """The ``outcomes_key`` of the row whose outcomes are the seed's predictions."""
 
@@ -40,6 +43,9 @@ async def holdout(
 
     state: after the epoch. Refused: coverage was too low; nothing is decided on test.
     """
+    if not (await peers.dataset.ask(GetPool(pool="test"))).questions:
+        log.warning("holdout.skipped", reason="the test pool is empty", epoch=state.epoch)
+        return None
     seeded = await _seed(peers, config, state, seed_serves=seed_serves)
     if isinstance(seeded, Refused):
         return seeded

@@ -74,9 +74,12 @@ async def slow_update(peers: Peers, plan: SlowPlan) -> Stands | Refused:
     Refused: infrastructure lost too much, or the editor is away; the slow update begins anew.
     """
     fast = Stands(plan.fast.package, plan.fast_row)
-    if not plan.config.trainer.slow_update:
-        return fast
     stored = await _stored(peers, plan)
+    if not plan.config.trainer.slow_update:
+        await _switched_off(peers, plan, stored)
+        return fast
+    if stored is not None and stored.result == "off":
+        stored = None
     if stored is not None and stored.result == "kept":
         return await _candidate_row(peers, plan, _package(stored))
     if stored is not None:
@@ -107,8 +110,24 @@ async def _stored(peers: Peers, plan: SlowPlan) -> SlowRow | None:
     selected = await peers.ledger.ask(
         Select(table=SlowRow.TABLE, where=(Where(column="epoch", value=plan.epoch),))
     )
-    rows = rows_of(SlowRow, selected)
-    return rows[0] if rows else None
+    for row in rows_of(SlowRow, selected):
+        against = Package(skills=row.fast_skills, prompts=row.fast_prompts)
+        if against == plan.fast.package:  # more steps may have followed, with other settings
+            return row
+    return None
+
+
+async def _switched_off(peers: Peers, plan: SlowPlan, stored: SlowRow | None) -> None:
+    """A verdict that is there does not count any more: the row must not say that it does."""
+    if stored is not None and stored.result != "off":
+        off = msgspec.structs.replace(
+            stored,
+            result="off",
+            reason=f"switched off after the verdict {stored.result!r}",
+            skills_version=plan.fast.package.skills,
+            prompts_version=plan.fast.package.prompts,
+        )
+        await peers.ledger.ask(Record(scope=plan.scope, rows=(off,)))
 
 
 def _package(row: SlowRow) -> Package:
@@ -213,6 +232,8 @@ async def _conclude(
         losses=paired.losses if paired else 0,
         pairs=paired.pairs if paired else 0,
         p_harm=paired.p_loss if paired else 1.0,
+        fast_skills=plan.fast.package.skills,
+        fast_prompts=plan.fast.package.prompts,
         fast_mixed=plan.fast_row.mixed,
         candidate_mixed=plan.fast_row.mixed if mixed is None else mixed,
         editor_calls=drafts.editor_calls,

@@ -127,7 +127,12 @@ async def test_a_path_that_is_too_long_is_named_by_a_file(tmp_path: Path) -> Non
         assert path is not None
         assert path.parent != deep
         assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
-        assert (deep / POINTER).read_text(encoding="utf-8").strip() == str(path)
+        pointer = (deep / POINTER).read_text(encoding="utf-8")
+        assert pointer.splitlines() == [str(path), str(deep.resolve())]
+        copied = tmp_path / "copy"
+        copied.mkdir()
+        (copied / POINTER).write_text(pointer, encoding="utf-8")
+        assert socket_of(copied) is None  # a copy must not steer, nor sweep away, the original's
         assert (await scene.say(Wish(do="status"))).ok
     assert _files(deep) == []
     assert not path.parent.exists()

@@ -85,7 +85,8 @@ def test_steps_name_what_their_classes_do() -> None:
     [
         (
             _seen(_endpoint("a", "open", 190.0), _endpoint("b")),
-            "still waiting: 12 calls, oldest 94 s, endpoint a open until 12:03:10",
+            "still waiting: 12 calls, oldest 94 s, "
+            "endpoint a rests (its breaker is open) until 12:03:10",
         ),
         (
             _seen(_endpoint("a", "half_open"), _endpoint("b", opens_in_s=5.0), calls=1),

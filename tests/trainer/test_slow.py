@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from actors.config import load_config
 from actors.trainer.compare import choose, compared, counts, judge
 from actors.trainer.score import mcnemar
 from protocol.base import Refused
@@ -98,6 +99,45 @@ async def test_a_slow_update_is_judged_once(tmp_path: Path) -> None:
         assert (await evaluations(house), await slow_rows(house)) == before
         assert (len(house.asked), len(house.rolled)) == (asked, rolled)
         assert len(house.prompts) == 2
+
+
+@pytest.mark.anyio
+async def test_a_verdict_holds_for_the_package_that_it_was_judged_against(tmp_path: Path) -> None:
+    """More steps followed before the epoch closed: the candidate was built from another text.
+
+    Taken unseen, it dropped an edit that the gate had accepted meanwhile.
+    """
+    async with opened(tmp_path, "trainer.epochs=1", "trainer.max_batches=1") as (house, tasks):
+        no_edit(house).prompt = lambda asked: "good\n" if asked.document.name == SYSTEM else None
+        house.fail_checkpoint = "epoch 1 observed"
+        with pytest.raises(OSError, match="No space"):
+            await (await house.start(tasks)).train(Train())
+        house.fail_checkpoint = None
+        house.config = load_config(None, ["trainer.epochs=1"])
+        house.edit = lambda request: "good\n" if "/s2/" in request.run_key else None
+        ended = await (await house.start(tasks)).train(Train())
+        assert isinstance(ended, TrainingEnded)
+        (slow,) = await slow_rows(house)
+        assert (slow.fast_skills, slow.fast_prompts) == ("v2", "v1")
+        finals = [row for row in await evaluations(house) if row.kind == "final"]
+        assert [row.skills_version for row in finals] == ["v2"]
+
+
+@pytest.mark.anyio
+async def test_a_verdict_that_was_switched_off_says_so(tmp_path: Path) -> None:
+    """The fast package stands, and no line claims that a candidate was kept."""
+    async with opened(tmp_path, "trainer.epochs=1") as (house, tasks):
+        no_edit(house).prompt = lambda asked: "good\n" if asked.document.name == SYSTEM else None
+        house.fail_checkpoint = "epoch 1 observed"
+        with pytest.raises(OSError, match="No space"):
+            await (await house.start(tasks)).train(Train())
+        house.fail_checkpoint = None
+        house.config = load_config(None, ["trainer.epochs=1", "trainer.slow_update=false"])
+        ended = await (await house.start(tasks)).train(Train())
+        assert isinstance(ended, TrainingEnded)
+        (slow,) = await slow_rows(house)
+        assert (slow.result, slow.prompts_version) == ("off", "v1")
+        assert ended.best_hard.prompts == "v1"
 
 
 @pytest.mark.anyio

@@ -13,6 +13,7 @@ from actors.commands.html.markup import Child, Markup, el, joined, table
 from actors.commands.html.pictures import gain_row
 from actors.commands.html.story import ClassGain, Comparison, Point, Story
 from actors.commands.html.words import chance, count, duration, exact, interval, points, share
+from actors.curves import bound_lines
 
 __all__ = ["Verdict", "classes", "curves_section", "head", "verdict_of"]
 
@@ -137,14 +138,11 @@ def _tiles(story: Story) -> list[Child]:
                 tiles.append(_tile(f"{pool.capitalize()}, seed to best", value, note))
     tests = [one for one in story.candidates if one.decision is not None]
     accepted = sum(one.result == "accept" for one in tests)
-    bound = sum(row.sum_alpha for row in story.epochs)
     tiles.append(
         _tile(
             "Candidates accepted",
             f"{accepted} of {len(tests)}",
-            f"at most {bound:.1f} of them expected to change nothing"
-            if tests
-            else "none tested yet",
+            " ".join(bound_lines(story.epochs)) if tests else "none tested yet",
         )
     )
     roles = story.cost.roles
