@@ -36,10 +36,6 @@ def right_by_question(reader: Reader, run_key: str) -> dict[str, bool]:
     return {row.question_id: row.outcome == "right" for row in rows if row.outcome != "missing"}
 
 
-def _package(row: EvaluationRow) -> Package:
-    return Package(skills=row.skills_version, prompts=row.prompts_version)
-
-
 def epochs_table(reader: Reader, *, bounded: bool = True) -> Group:
     """One line per whole epoch, the seed's pass first. bounded: by the ladder's alphas."""
     table = new_table(
@@ -66,7 +62,7 @@ def epochs_table(reader: Reader, *, bounded: bool = True) -> Group:
         )
         table.add_row(
             "seed" if evaluation.epoch == 0 else str(evaluation.epoch),
-            str(_package(evaluation)),
+            str(evaluation.package),
             share(evaluation.right, evaluation.planned),
             str(evaluation.missing),
             *counted,
@@ -116,7 +112,7 @@ def review(reader: Reader, seed: Package, best: Package) -> McNemar:
     """
     rows = [row for row in reader.rows(EvaluationRow) if row.pool == "val"]
     passes = {
-        _package(row): row.outcomes_key
+        row.package: row.outcomes_key
         for row in sorted(rows, key=lambda row: -row.epoch)
         if row.kind in ("seed", "final")
     }

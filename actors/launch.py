@@ -229,10 +229,13 @@ def _check_inputs(
         places["questions"], places.get("exclude"), duration=config.data.duration
     )
     frozen = load_frozen(workspace, dataset.questions)
-    if _check_trees(frozen, places["trees"], began) != manifest.trees_sha256:
+    found = _check_trees(frozen, places["trees"], began)
+    if found != manifest.trees_sha256:
         problems.append(f"{places['trees']}: the trees (or pictures) changed since the run began")
     if problems:
         raise ConfigError([*problems, "Restore them, or begin a fresh run"])
+    if config.agent.vision == began.agent.vision:
+        return found
     return _check_trees(frozen, places["trees"], config)
 
 

@@ -107,6 +107,11 @@ class NoProposal(Message, frozen=True, kw_only=True, tag=True):
     editor_calls: int
     parse_failures: int
 
+    @property
+    def away(self) -> bool:
+        """Whether the editor was not there: then nothing may be decided."""
+        return self.reason in ("editor_unreachable", "editor_refused")
+
 
 class Propose(Request[Proposal | NoProposal], frozen=True, kw_only=True, tag=True):
     """Propose a candidate for a class.

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from protocol.documents import Package
 from protocol.factorial_rows import (
     FactorialEditRow,
     FactorialRunRow,
@@ -264,6 +265,11 @@ class EvaluationRow(Row, frozen=True, kw_only=True, tag=True):
     mixed: float
     outcomes_key: str
 
+    @property
+    def package(self) -> Package:
+        """What was evaluated."""
+        return Package(skills=self.skills_version, prompts=self.prompts_version)
+
 
 class SlowRow(Row, frozen=True, kw_only=True, tag=True):
     """An epoch's slow update. result: ``kept``, ``dropped``, ``nothing`` (no candidate) or ``off``.
@@ -300,6 +306,11 @@ class SlowRow(Row, frozen=True, kw_only=True, tag=True):
     candidate_mixed: float
     editor_calls: int
     parse_failures: int
+
+    @property
+    def package(self) -> Package:
+        """The candidate; the fast package where there was none."""
+        return Package(skills=self.skills_version, prompts=self.prompts_version)
 
 
 class EpochRow(Row, frozen=True, kw_only=True, tag=True):

@@ -147,11 +147,11 @@ def _gains(
     rows = reader.rows(EvaluationRow)
     found = []
     for pool in ("val", "test"):
-        own = [row for row in rows if row.pool == pool and _of(row) == package]
+        own = [row for row in rows if row.pool == pool and row.package == package]
         seeded = [row for row in rows if row.pool == pool and (row.epoch, row.kind) == (0, "seed")]
         # the first pass of a package is its own; later rows may point at it
         after = min(own, key=lambda row: (row.epoch, row.run_key), default=None)
-        if after is None or any(_of(row) == package for row in seeded):
+        if after is None or any(row.package == package for row in seeded):
             continue
         if seeded:
             outcomes = _outcomes(workspace, reader, seeded[0])
@@ -171,10 +171,6 @@ def _gains(
             )
         )
     return tuple(found)
-
-
-def _of(row: EvaluationRow) -> Package:
-    return Package(skills=row.skills_version, prompts=row.prompts_version)
 
 
 def _outcomes(workspace: Path, reader: Reader, row: EvaluationRow) -> dict[str, bool]:

@@ -13,8 +13,8 @@ from typing import get_args
 import msgspec
 
 from actors.diagnoser.metrics import Metrics, describe, measure
-from actors.diagnoser.withhold import cleaned, fitted, without_answer
 from prompts.trajectory import EmptyTrajectory, read_steps, render_steps
+from prompts.withhold import cleaned, fitted, without_answer
 from protocol.dataset import Question
 from protocol.diagnoser import CallGrade, Cause, ErrorType, PackCase
 from protocol.rollout import Step

@@ -26,12 +26,12 @@ from actors.diagnoser.metrics import (
 )
 from actors.diagnoser.rules import find_rule, rule_lines, says_none
 from actors.diagnoser.waterfall import Findings, ReasoningFailure, attribute
-from actors.diagnoser.withhold import without_answer
 from prompts.conversation import ChatCall, NotUnderstood, Understood, Unreachable, ask_for
 from prompts.question import question_block
 from prompts.reply import reply_schema
 from prompts.templates import Template
 from prompts.trajectory import clip, neutral, render_steps
+from prompts.withhold import without_answer
 from protocol.diagnoser import CallGrade, Cause, Diagnose, Diagnosis
 from protocol.rollout import Step
 

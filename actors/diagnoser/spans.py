@@ -10,8 +10,8 @@ import msgspec
 from actors.diagnoser.cases import Answer, cleaned
 from actors.diagnoser.metrics import CONFIDENT, is_look
 from actors.diagnoser.waterfall import THRESHOLD
-from actors.diagnoser.withhold import fitted
 from prompts.trajectory import SUBMIT, neutral, submission_of
+from prompts.withhold import fitted
 from protocol.diagnoser import CallGrade, ToolPack, ToolSpan
 from protocol.rollout import Step
 

@@ -19,7 +19,7 @@ from protocol.ledger import DeleteRun, Record, Select, Where, rows_of
 from protocol.rollout import Answered, Missed, out_of_budget, reasons_of
 from protocol.rows import EvaluationRow, OutcomeRow
 
-__all__ = ["evaluate", "outage", "outcomes_of", "restated"]
+__all__ = ["evaluate", "outage", "outcomes_of", "restated", "too_little"]
 
 log = structlog.get_logger("trainer")
 
@@ -45,10 +45,7 @@ async def evaluate(
         Select(table="evaluations", where=(Where(column="run_key", value=run_key),))
     )
     for row in rows_of(EvaluationRow, stored):
-        if (row.skills_version, row.prompts_version) == (
-            texts.package.skills,
-            texts.package.prompts,
-        ):
+        if row.package == texts.package:
             return row
     scope = Scope(epoch=epoch)
     await peers.ledger.ask(DeleteRun(scope=scope, run_key=run_key))
@@ -109,6 +106,20 @@ def restated(row: EvaluationRow, kind: str) -> EvaluationRow:
     """The same pass under another kind: the outcomes stay where they are."""
     key = evaluation_key(row.epoch, cast(PoolName, row.pool), kind)
     return msgspec.structs.replace(row, run_key=key, kind=kind)
+
+
+def too_little(
+    run_key: str, results: Sequence[Answered | Missed], min_coverage: float
+) -> Refused | None:
+    """Why nothing may be learnt from a small pass; None: enough was answered.
+
+    One missing answer is borne, whatever its share; a limit of the configuration never is.
+    """
+    counted = score(results)
+    borne = max(1, (1.0 - min_coverage) * counted.planned)
+    if counted.missing > borne or out_of_budget(results):
+        return outage(run_key, counted, results)
+    return None
 
 
 def outage(run_key: str, counted: Score, results: Sequence[Answered | Missed]) -> Refused:

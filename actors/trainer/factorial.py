@@ -15,7 +15,7 @@ import msgspec
 import structlog
 
 from actors.trainer.epoch import Drained, EpochSkills, own_skill
-from actors.trainer.evaluate import outage
+from actors.trainer.evaluate import too_little
 from actors.trainer.factorial_rows import adoption_rows, new_rows, step_row
 from actors.trainer.passes import jobs_for, run_jobs
 from actors.trainer.peers import Peers
@@ -40,7 +40,7 @@ from protocol.factorial import (
 from protocol.factorial_rows import FactorialEditRow, FactorialRunRow
 from protocol.keys import epoch_salt, step_key
 from protocol.ledger import DeleteRun, Record, Select, Where, rows_of
-from protocol.rollout import Rollout, out_of_budget
+from protocol.rollout import Rollout
 from protocol.rows import AnyRow, DocumentRow, StepRow
 from protocol.settings import Config
 
@@ -273,10 +273,9 @@ async def _evidence(run: _Run, epoch: int, fold: ClassFold, scope: Scope) -> _Ev
         asked += [(question, arm.skill) for question in questions]
         jobs += jobs_for(questions, texts, f"{key}/rollout", salt, scope)
     results = await run_jobs(peers.roll, jobs)
+    if refused := too_little(f"{key}/rollout", results, run.config.trainer.min_coverage):
+        return refused
     counted = score(results)
-    allowed = max(1, (1.0 - run.config.trainer.min_coverage) * counted.planned)
-    if counted.missing > allowed or out_of_budget(results):
-        return outage(f"{key}/rollout", counted, results)
     diagnoses = await diagnose_wrong(peers, key, scope, asked, results)
     if isinstance(diagnoses, Refused):
         return diagnoses

@@ -67,7 +67,7 @@ def memo_of(rows: Sequence[EvaluationRow]) -> Mapping[Package, EvaluationRow]:
     """Each package's first row on test: the one that its curves point at."""
     memo: dict[Package, EvaluationRow] = {}
     for row in sorted(rows, key=lambda row: (row.epoch, row.kind != "final", row.run_key)):
-        memo.setdefault(Package(skills=row.skills_version, prompts=row.prompts_version), row)
+        memo.setdefault(row.package, row)
     return memo
 
 

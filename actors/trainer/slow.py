@@ -15,17 +15,17 @@ import msgspec
 import structlog
 
 from actors.trainer.compare import Judgement, choose, compared, counts, judge
-from actors.trainer.evaluate import evaluate, outage, outcomes_of
+from actors.trainer.evaluate import evaluate, outcomes_of, too_little
 from actors.trainer.passes import jobs_for, run_jobs
 from actors.trainer.peers import Peers
-from actors.trainer.score import McNemar, mcnemar, score
+from actors.trainer.score import McNemar, mcnemar
 from actors.trainer.slow_edits import Drafts, draft, saved, tried
 from protocol.base import Refused, Scope
 from protocol.dataset import ClassWork, Question
 from protocol.documents import Package, PackageTexts
 from protocol.keys import epoch_salt, slow_key
 from protocol.ledger import DeleteRun, Record, Select, Where, rows_of
-from protocol.rollout import Answered, Missed, out_of_budget
+from protocol.rollout import Answered, Missed
 from protocol.rows import EvaluationRow, SlowRow
 from protocol.settings import Config
 from protocol.slow import Change, Compared
@@ -81,7 +81,7 @@ async def slow_update(peers: Peers, plan: SlowPlan) -> Stands | Refused:
     if stored is not None and stored.result == "off":
         stored = None
     if stored is not None and stored.result == "kept":
-        return await _candidate_row(peers, plan, _package(stored))
+        return await _candidate_row(peers, plan, stored.package)
     if stored is not None:
         return fast
     await peers.ledger.ask(DeleteRun(scope=plan.scope, run_key=plan.key))
@@ -130,10 +130,6 @@ async def _switched_off(peers: Peers, plan: SlowPlan, stored: SlowRow | None) ->
         await peers.ledger.ask(Record(scope=plan.scope, rows=(off,)))
 
 
-def _package(row: SlowRow) -> Package:
-    return Package(skills=row.skills_version, prompts=row.prompts_version)
-
-
 async def _compare(
     peers: Peers, plan: SlowPlan, questions: Sequence[Question]
 ) -> tuple[Compared, ...] | Refused:
@@ -149,12 +145,8 @@ async def _compare(
         for key, texts in zip(keys, (plan.first, plan.fast), strict=True):
             group.start_soon(answer, key, texts)
     for key in keys:
-        counted = score(passes[key])
-        too_many = counted.missing > max(
-            1, (1.0 - plan.config.trainer.min_coverage) * counted.planned
-        )
-        if too_many or out_of_budget(passes[key]):
-            return outage(key, counted, passes[key])
+        if refused := too_little(key, passes[key], plan.config.trainer.min_coverage):
+            return refused
     return compared(questions, passes[keys[0]], passes[keys[1]], keys)
 
 

@@ -30,10 +30,7 @@ from protocol.slow import (
 )
 from protocol.workspace import OpenPackage, SavePrompts, SaveSkills
 
-__all__ = ["AWAY", "Drafts", "Plan", "draft", "saved", "tried"]
-
-AWAY = ("editor_unreachable", "editor_refused")
-"""Reasons of a ``NoProposal`` after which nothing may be decided: the editor was not there."""
+__all__ = ["Drafts", "Plan", "draft", "saved", "tried"]
 
 
 class Plan(Protocol):
@@ -187,7 +184,7 @@ def _sorted_out(
     plan: Plan, replies: Sequence[MomentumWritten | PromptEdited | NoProposal]
 ) -> Drafts | Refused:
     nothing = [reply for reply in replies if isinstance(reply, NoProposal)]
-    away = [reply for reply in nothing if reply.reason in AWAY]
+    away = [reply for reply in nothing if reply.away]
     if away:
         return Refused(
             what=f"{plan.key}: the editor gave no answer",

@@ -49,7 +49,7 @@ def best_of(rows: Sequence[EvaluationRow], metric: str) -> Package | None:
             best = row
     if best is None:
         return None
-    return Package(skills=best.skills_version, prompts=best.prompts_version)
+    return best.package
 
 
 def after_epoch(

@@ -9,7 +9,7 @@ import anyio
 import msgspec
 import structlog
 
-from actors.trainer.evaluate import outage
+from actors.trainer.evaluate import too_little
 from actors.trainer.passes import jobs_for, run_jobs
 from actors.trainer.peers import Peers
 from actors.trainer.score import Score, score
@@ -21,7 +21,7 @@ from protocol.evolver import Case, Edit, NoProposal, Proposal, Propose
 from protocol.gate import Decision, Trial
 from protocol.keys import epoch_salt, step_key
 from protocol.ledger import DeleteRun, Record
-from protocol.rollout import Answered, Missed, out_of_budget
+from protocol.rollout import Answered, Missed
 from protocol.rows import DocumentRow, RejectedRow, StepRow
 
 __all__ = [
@@ -38,7 +38,6 @@ log = structlog.get_logger("trainer")
 
 # One odd reply to the only wrong answer of a step is no sign that the judge is out of order.
 _FEWEST_DIAGNOSES = 2
-_EDITOR_AWAY = ("editor_unreachable", "editor_refused")
 
 
 @dataclass(frozen=True)
@@ -90,10 +89,9 @@ async def run_step(peers: Peers, plan: StepPlan) -> StepDone | Refused:
     structlog.contextvars.bind_contextvars(**dict(plan.scope.fields()))  # the class's own task
     await peers.ledger.ask(DeleteRun(scope=plan.scope, run_key=plan.key))
     results = await _forward(peers, plan)
+    if refused := too_little(f"{plan.key}/rollout", results, plan.min_coverage):
+        return refused
     counted = score(results)
-    too_many = counted.missing > max(1, (1.0 - plan.min_coverage) * counted.planned)
-    if too_many or out_of_budget(results):
-        return outage(f"{plan.key}/rollout", counted, results)
     asked = [(question, plan.skill) for question in plan.batch]
     diagnoses = await diagnose_wrong(peers, plan.key, plan.scope, asked, results)
     if isinstance(diagnoses, Refused):
@@ -169,7 +167,7 @@ def silent_judge(
 
 def editor_away(key: str, proposal: NoProposal) -> Refused | None:
     """Why the step cannot go on without the editor; None: it gave an answer."""
-    if proposal.reason not in _EDITOR_AWAY:
+    if not proposal.away:
         return None
     return Refused(
         what=f"step {key}: the editor gave no answer",

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from actors.diagnoser.withhold import (
+from prompts.withhold import (
     AN_OPTION,
     THE_QUESTION,
     fitted,
