@@ -250,3 +250,10 @@ def test_many_questions_are_quick() -> None:
     ]
     texts = {f"d{n}": "A rule of some length about what to look for.\n" * 150 for n in range(16)}
     assert quotations(texts, {}, many) == ()
+
+
+def test_not_into_the_workspace(trm: Trm, made: Made) -> None:
+    """A folder among the versions was taken for one, and the next resumed run fell over it."""
+    inside = made.path / "skills" / "v9"
+    assert "only read" in trm("export", made.path, inside, expect=2).err
+    assert not inside.exists()

@@ -234,3 +234,18 @@ def test_a_document_of_unknown_kind(trm: Trm, tmp_path: Path) -> None:
     trm("patch", document, edits, "--kind", "skill", "--max-growth", "9")
     done = trm("patch", document, edits, "--kind", "tool", "--max-growth", "9", expect=1)
     assert report(done.out)["document_ok"] is False  # nothing of it would be kept
+
+
+def test_a_link_stays_a_link(trm: Trm, document: Path, tmp_path: Path) -> None:
+    """The document that it leads to is replaced."""
+    link = tmp_path / "link.md"
+    link.symlink_to(document)
+    trm("patch", link, edits_file(tmp_path, APPEND), "--out", link)
+    assert link.is_symlink()
+    assert "- Compare the start times." in document.read_text(encoding="utf-8")
+
+
+def test_a_device_is_no_document(trm: Trm, tmp_path: Path) -> None:
+    """Reading it would never end."""
+    err = trm("patch", "/dev/zero", edits_file(tmp_path, APPEND), expect=2).err
+    assert "is no file" in err

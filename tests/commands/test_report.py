@@ -192,3 +192,12 @@ def test_missing_answers_are_not_wrong(trm: Trm, made: Made) -> None:
     assert marks
     assert "timeout" in page.words
     assert CLASS in page.words
+
+
+@pytest.mark.parametrize("name", ["run.db", "manifest.json"])
+def test_nothing_but_a_page_is_replaced(trm: Trm, made: Made, name: str) -> None:
+    """A workspace is only read: ``--out`` on its ledger once made an HTML file of it."""
+    before = (made.path / name).read_bytes()
+    err = trm("report", made.path, "--out", made.path / name, expect=2).err
+    assert "no earlier report" in err
+    assert (made.path / name).read_bytes() == before

@@ -111,6 +111,7 @@ class House:
         self.checkpoints: list[bytes | None] = []
         self.draining = False
         self.seed_serves = True
+        self.no_test = False
         self.editor_away = False
         self.fail_checkpoint: str | None = None
         self.texts: dict[str, dict[str, str]] = {"v1": dict.fromkeys(CLASSES, "start\n")}
@@ -169,7 +170,8 @@ class House:
             assert {q.question_id for group in QUESTIONS.values() for q in group} <= known
             return EpochPlan(epoch=request.epoch, classes=tuple(map(_work, CLASSES)))
         assert isinstance(request, GetPool)
-        return PoolQuestions(questions=VAL)
+        empty = self.no_test and request.pool == "test"
+        return PoolQuestions(questions=() if empty else VAL)
 
     async def _rollout(self, request: Request[object]) -> Message:
         assert isinstance(request, Rollout)

@@ -16,7 +16,7 @@ from protocol.documents import Package
 from protocol.ledger import Select, rows_of
 from protocol.ledger import Selected as Rows
 from protocol.rows import EvaluationRow
-from protocol.trainer import Train
+from protocol.trainer import Train, TrainingEnded
 from tests.trainer.house import VAL, House, opened
 
 BASE = Package(skills="v1", prompts="v1")
@@ -80,6 +80,18 @@ async def test_holdout_the_memo_is_rebuilt_from_the_ledger_on_resume(tmp_path: P
         await (await house.start(tasks, restored=house.checkpoints[-1])).train(Train())
         assert house.rolled == []
         assert await curves(house) == rows
+
+
+@pytest.mark.anyio
+async def test_holdout_an_empty_test_pool_blocks_no_epoch(tmp_path: Path) -> None:
+    """Nothing is decided on test: where it has no question, no curve is drawn, all else goes on."""
+    async with opened(tmp_path, "trainer.epochs=1") as (house, tasks):
+        house.no_test = True
+        ended = await (await house.start(tasks)).train(Train())
+        assert isinstance(ended, TrainingEnded)
+        assert ended.epochs == 1
+        assert await curves(house) == {}
+        assert rolled(house) == Counter()
 
 
 def test_holdout_the_seeds_predictions_make_a_row_without_a_call() -> None:
