@@ -10,15 +10,15 @@ from rich.table import Table
 from rich.text import Text
 
 from actors.baseline.seed_db import read_predictions
-from actors.commands.estimate import CALLS_PER_ROLLOUT, SIMULATED_CALLS_PER_ROLLOUT
-from actors.commands.run_shape import run_shape
 from actors.config import agent_of
 from actors.curves import accuracy_table, curves_table, epochs_table, outcomes_on_test, review
 from actors.dataset.pools import load_frozen
 from actors.dataset.questions import load_dataset
+from actors.estimate import CALLS_PER_ROLLOUT, SIMULATED_CALLS_PER_ROLLOUT
 from actors.factorial_report import factorial_part, schedule_text, true_gains, void_words
 from actors.gate.package_power import PackagePower, package_power
 from actors.ledger.reader import Reader, open_reader
+from actors.run_shape import run_shape
 from actors.runtime.supervisor import Supervisor
 from actors.summary import (
     Truth,

@@ -16,7 +16,7 @@ from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
-from actors.commands.estimate import (
+from actors.estimate import (
     CALLS_PER_ROLLOUT,
     SIMULATED_CALLS_PER_ROLLOUT,
     TYPICAL,
@@ -124,7 +124,7 @@ def packages_text(pools: Sequence[tuple[str, PackagePower]]) -> Text:
 
 
 def cost_text(shape: RunShape, *, simulated: bool) -> Text:
-    """What the configured epochs will buy, by the model of ``actors.commands.estimate``.
+    """What the configured epochs will buy, by the model of ``actors.estimate``.
 
     simulated: rollouts are as short as the simulator makes them.
     """

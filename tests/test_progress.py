@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from actors.commands.progress import Progress, duration
+from actors.commands.progress import Progress
+from actors.monitor.spans import duration
 
 
 def test_lines_come_now_and_then() -> None:

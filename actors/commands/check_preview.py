@@ -15,7 +15,8 @@ import msgspec
 from actors.commands.check_calls import Heard
 from actors.commands.check_data import Material
 from actors.commands.check_line import Line, fine, warn
-from actors.commands.estimate import (
+from actors.commands.splitting import Split
+from actors.estimate import (
     CALLS_PER_ROLLOUT,
     GROWTH,
     SIMULATED_CALLS_PER_ROLLOUT,
@@ -27,10 +28,9 @@ from actors.commands.estimate import (
     RunShape,
     estimate,
 )
-from actors.commands.run_shape import run_shape
-from actors.commands.splitting import Split
 from actors.gate.package_power import PackagePower
 from actors.ledger.reader import open_reader
+from actors.run_shape import run_shape
 from actors.system import simulated_roles
 from protocol.ledger import Where
 from protocol.llm import ChatAnswer, Role

@@ -5,7 +5,9 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-__all__ = ["Progress", "duration"]
+from actors.monitor.spans import duration
+
+__all__ = ["Progress"]
 
 _EVERY_S = 10.0
 
@@ -52,12 +54,3 @@ class Progress:
         line += f", {rate:.1f}/s" if rate >= 1 else f", {rate * 60:.1f}/min"
         left = self._total - self._done
         return f"{line}, about {duration(left / rate)} left" if left else line
-
-
-def duration(seconds: float) -> str:
-    """``45 s``, ``12 min``, ``3.5 h``."""
-    if seconds < 90:
-        return f"{seconds:.0f} s"
-    if seconds < 5400:
-        return f"{seconds / 60:.0f} min"
-    return f"{seconds / 3600:.1f} h"

@@ -11,9 +11,9 @@ from rich.table import Table
 from rich.text import Text
 
 from actors.commands.console import visible
-from actors.commands.progress import duration
 from actors.commands.watch_reading import Epoch, Ladder, View
 from actors.monitor.board import number, text
+from actors.monitor.spans import duration
 from actors.monitor.words import progress_line
 from protocol.llm import EndpointSeen
 

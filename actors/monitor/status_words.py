@@ -6,8 +6,8 @@ from collections.abc import Mapping
 
 import msgspec
 
-from actors.commands.progress import duration
 from actors.monitor.board import Progress, number, text
+from actors.monitor.spans import duration
 from actors.monitor.words import progress_line
 from protocol.llm import EndpointSeen
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
-from actors.commands.progress import duration
 from actors.monitor.board import Progress
 from actors.monitor.phases import PhaseSeen
+from actors.monitor.spans import duration
 from protocol.llm import EndpointSeen, EndpointsSeen
 
 __all__ = ["endpoint_words", "heartbeat_line", "phase_words", "progress_line", "share"]

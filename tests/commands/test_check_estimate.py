@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from actors.commands.check_data import look_at_data
 from actors.commands.check_preview import preview_of, rates_of
 from actors.commands.check_subject import subject_of
-from actors.commands.estimate import (
+from actors.config import load_config
+from actors.estimate import (
     TYPICAL,
     ClassShape,
     Range,
@@ -23,7 +24,6 @@ from actors.commands.estimate import (
     RunShape,
     estimate,
 )
-from actors.config import load_config
 from actors.ledger.reader import open_reader
 from protocol.rows import AttemptRow, OutcomeRow
 from tests.system.runs import SMALL, run_to_end, settings

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from actors.commands.estimate import ClassShape, RunShape
+from actors.estimate import ClassShape, RunShape
 from actors.gate.levels import draws_of, stages_of
 from actors.gate.looks import block_ends
 from protocol.dataset import ClassWork
