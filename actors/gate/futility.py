@@ -9,21 +9,19 @@ from __future__ import annotations
 import hashlib
 import random
 from collections.abc import Sequence
-from fractions import Fraction
 from functools import lru_cache
-from math import comb
 
 import msgspec
 
 from actors.gate.eprocess import (
     UnitResult,
-    binomial_tail,
     exact_alpha,
     judge,
     losses,
     unit_result,
     wins,
 )
+from actors.gate.lattice import lattice_power
 
 __all__ = [
     "LOSS_RATE",
@@ -32,7 +30,6 @@ __all__ = [
     "can_accept",
     "chances",
     "conditional_power",
-    "lattice_power",
 ]
 
 WIN_RATE = 0.65
@@ -134,64 +131,6 @@ def _as_lattice(
             kinds[win, loss] = kinds.get((win, loss), 0) + 1
         rates.append(tuple((win, loss, n) for (win, loss), n in sorted(kinds.items())))
     return counts, tuple(rates)
-
-
-@lru_cache(maxsize=8192)
-def lattice_power(
-    seen: tuple[tuple[int, int], ...],
-    to_come: tuple[tuple[tuple[float, float, int], ...], ...],
-    alpha: float,
-    passed: int,
-) -> float:
-    """Probability of an accept with one draw per unit, exact up to floating point.
-
-    seen: (wins, losses) per group between looks. to_come: per group the units not yet seen as
-    (win probability, loss probability, how many). The first ``passed`` looks have gone by without
-    an accept; the last group is the endgame.
-    """
-    states: dict[tuple[int, int], float] = {(0, 0): 1.0}
-    accepted = 0.0
-    for index, ((w, lost), ahead) in enumerate(zip(seen, to_come, strict=True)):
-        moves = _moves(w, lost, ahead)
-        last = index == len(seen) - 1
-        after: dict[tuple[int, int], float] = {}
-        for (w0, l0), mass in states.items():
-            e_prev = 1.5**w0 * 0.5**l0
-            for (dw, dl), p in moves.items():
-                if last:
-                    if dw > 0 and _tail_half(dw + dl, dw) <= alpha * e_prev * (1 + 1e-12):
-                        accepted += mass * p
-                elif index >= passed and 1.5 ** (w0 + dw) * 0.5 ** (l0 + dl) * alpha >= 1.0:
-                    accepted += mass * p
-                else:
-                    key = (w0 + dw, l0 + dl)
-                    after[key] = after.get(key, 0.0) + mass * p
-        states = after
-    return accepted
-
-
-@lru_cache(maxsize=4096)
-def _moves(
-    w: int, lost: int, ahead: tuple[tuple[float, float, int], ...]
-) -> dict[tuple[int, int], float]:
-    """Distribution of a group's (wins, losses): what is there plus what may come."""
-    states = {(w, lost): 1.0}
-    for win, loss, n in ahead:
-        spread: dict[tuple[int, int], float] = {}
-        for i in range(n + 1):
-            for j in range(n - i + 1):
-                p = comb(n, i) * comb(n - i, j) * win**i * loss**j * (1 - win - loss) ** (n - i - j)
-                if p <= 0.0:
-                    continue
-                for (a, b), mass in states.items():
-                    spread[a + i, b + j] = spread.get((a + i, b + j), 0.0) + mass * p
-        states = spread
-    return states
-
-
-@lru_cache(maxsize=8192)
-def _tail_half(n: int, at_least: int) -> float:
-    return float(binomial_tail(n, at_least, Fraction(1, 2)))
 
 
 def _sampled_power(
