@@ -8,6 +8,7 @@ here and never an empty text.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 
 import msgspec
@@ -21,6 +22,7 @@ __all__ = [
     "Submission",
     "clip",
     "neutral",
+    "quoted",
     "read_steps",
     "render_steps",
     "submission_of",
@@ -28,6 +30,7 @@ __all__ = [
 
 SUBMIT = "submit_answer"
 _SMALLEST_FIELD = 60
+_SEPARATOR = re.compile("[\x85\u2028\u2029]")
 _MARKS: dict[Flag, str] = {
     "bad_call": "a wrong call",
     "refused": "the tool refused",
@@ -125,6 +128,12 @@ def clip(text: str, max_chars: int) -> str:
 def neutral(text: str) -> str:
     """The text without the fences that delimit a prompt's blocks: videos say anything."""
     return text.replace("<<<", "< < <").replace(">>>", "> > >")
+
+
+def quoted(text: str, most: int) -> str:
+    """One line in JSON's quotes, whatever the text holds: JSON leaves three line separators."""
+    line = msgspec.json.encode(clip(neutral(text), most)).decode("utf-8")
+    return _SEPARATOR.sub(lambda match: f"\\u{ord(match[0]):04x}", line)
 
 
 def _render(steps: Sequence[Step], field_chars: int) -> str:

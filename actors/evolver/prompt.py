@@ -13,7 +13,7 @@ import msgspec
 from actors.evolver.rejected import edits_of, in_order, notes_of
 from prompts.question import labelled
 from prompts.templates import Template
-from prompts.trajectory import clip, neutral, render_steps, submission_of
+from prompts.trajectory import neutral, quoted, render_steps, submission_of
 from protocol.documents import Skill
 from protocol.evolver import Case, Edit, Op
 from protocol.rollout import Step
@@ -88,16 +88,12 @@ def render_rejected(rows: Sequence[RejectedRow]) -> str:
     lines = []
     for row in in_order(rows):
         seen = f"({row.verdict}: {row.wins} won, {row.losses} lost, e-value {row.e_value:.3g})"
-        lines += [
-            f"- {edit.op} {_quoted(edit.target)} -> {_quoted(edit.content)} {seen}"
-            for edit in edits_of(row)
-        ]
-        lines += [f"- note {_quoted(note)} {seen}" for note in notes_of(row)]
+        for edit in edits_of(row):
+            target = quoted(edit.target, _MAX_REJECTED_CHARS)
+            content = quoted(edit.content, _MAX_REJECTED_CHARS)
+            lines.append(f"- {edit.op} {target} -> {content} {seen}")
+        lines += [f"- note {quoted(note, _MAX_REJECTED_CHARS)} {seen}" for note in notes_of(row)]
     return "\n".join(lines[-_MAX_REJECTED:]) or "none"
-
-
-def _quoted(text: str) -> str:
-    return msgspec.json.encode(clip(neutral(text), _MAX_REJECTED_CHARS)).decode("utf-8")
 
 
 def _render_case(item: Evidence, max_trace_chars: int) -> str:

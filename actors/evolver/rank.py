@@ -7,7 +7,6 @@ the support of the edits decides, and the caller is told.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 
 import msgspec
@@ -15,7 +14,7 @@ import msgspec
 from actors.evolver.patch import Limits, Refusal, apply_edits
 from prompts.conversation import ChatCall, NotUnderstood, Understood, Unreachable, ask_for
 from prompts.templates import Template
-from prompts.trajectory import clip, neutral
+from prompts.trajectory import quoted
 from protocol.base import Scope
 from protocol.documents import Skill
 from protocol.evolver import Edit, EditReport
@@ -26,7 +25,6 @@ MAX_CANDIDATES = 40
 """Shown to the editor; the least supported beyond are not chosen."""
 
 _MAX_CHARS = 1000  # of a target or a content, as shown
-_SEPARATOR = re.compile("[\x85\u2028\u2029]")
 
 
 class RankReply(msgspec.Struct, frozen=True):
@@ -107,14 +105,8 @@ def rank_prompt(template: Template, skill: Skill, edits: Sequence[Edit], most: i
 
 
 def _line(number: int, edit: Edit) -> str:
-    texts = f"{_quoted(edit.target)} -> {_quoted(edit.content)}"
+    texts = f"{quoted(edit.target, _MAX_CHARS)} -> {quoted(edit.content, _MAX_CHARS)}"
     return f"{number}. {edit.op} {texts} (support: {len(edit.support)})"
-
-
-def _quoted(text: str) -> str:
-    """One line, whatever the text holds: JSON leaves three line separators as they are."""
-    quoted = msgspec.json.encode(clip(neutral(text), _MAX_CHARS)).decode("utf-8")
-    return _SEPARATOR.sub(lambda match: f"\\u{ord(match[0]):04x}", quoted)
 
 
 def _objection(selected: Sequence[int], candidates: int, most: int) -> str | None:
