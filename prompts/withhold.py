@@ -45,9 +45,9 @@ _CJK = "\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af"
 _WORD = re.compile(rf"[{_CJK}]|[^\W_{_CJK}]+")
 _NODE_ID = r"(?<![\w-])[\w-]+_L\d+_\d+"
 # A letter by itself: nothing beside it of which words with Latin letters are made; scripts without
-# spaces may follow at once. "he'd" has no d by itself.
+# spaces may follow at once. "he'd" has no d by itself; a capital has no such excuse.
 _IN_WORDS = "0-9A-Za-z\u00c0-\u024f\u0370-\u03ff\u0400-\u052f"
-_ALONE = rf"(?<![{_IN_WORDS}])(?<![A-Za-z]['’])[A-Za-z](?![{_IN_WORDS}])"
+_ALONE = rf"(?<![{_IN_WORDS}])(?:[A-Z]|(?<![A-Za-z]['’])[a-z])(?![{_IN_WORDS}])"
 _LETTER = re.compile(rf"{_NODE_ID}|{_ALONE}")
 _ELISION = re.compile(r"['’][^\W\d_]{2}")  # d'une, c'est
 _CALLED = re.compile(
@@ -133,8 +133,15 @@ def _clean(text: str, question: Question, phrases: Sequence[Phrase]) -> str:
     plain = _without_id(plain, question.question_id)
     plain = _without_phrases(plain, phrases)
     letters = string.ascii_uppercase[: len(question.options)]
-    lettered = _LETTER.sub(lambda found: _letter(found, letters), plain)
-    return _NAMED_TWICE.sub(AN_OPTION, lettered)
+    # Until nothing is left to take: with what was taken gone, an "a" that was an article may be a
+    # letter for whoever reads the text next. Every round takes a letter or a word away.
+    while (taken := _without_letters(plain, letters)) != plain:
+        plain = taken
+    return plain
+
+
+def _without_letters(text: str, letters: str) -> str:
+    return _NAMED_TWICE.sub(AN_OPTION, _LETTER.sub(lambda found: _letter(found, letters), text))
 
 
 def _plain(text: str) -> str:

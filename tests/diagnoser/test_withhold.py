@@ -110,6 +110,7 @@ def said_words(text: str) -> str:
 @SETTINGS
 @given(text=FINDINGS, letter=st.sampled_from("BCD"))
 @example("It took B_x_L1_0 for B", "B")
+@example("E'B", "B")
 def test_no_letter_but_the_article_stands_by_itself(clean: Clean, text: str, letter: str) -> None:
     """Whatever the text: B, C and D are never there as a word (in a node's id they are)."""
     cleaned = re.sub(r"[\w-]+_L\d+_\d+", "", clean(text, about(letter)))
@@ -142,6 +143,8 @@ def test_small_letters_that_are_called_an_option(saying: str, gold: str) -> None
 @pytest.mark.parametrize("clean", CLEANERS)
 @SETTINGS
 @given(text=FINDINGS, gold=LETTERS)
+@example(text="\uff21 option A", gold="A")  # the article of an option is no letter, then or later
+@example(text="option a option A", gold="A")
 def test_cleaning_twice_changes_nothing(clean: Clean, text: str, gold: str) -> None:
     once = clean(text, about(gold))
     assert clean(once, about(gold)) == once
