@@ -8,10 +8,15 @@ from collections.abc import Iterator
 
 import msgspec
 
-__all__ = ["Command", "commands_in", "mentions_in", "simple_commands"]
+__all__ = ["Command", "commands_in", "mentions_in", "scripts_in", "simple_commands"]
 
 _OURS = re.compile(r"^(?:bin/(?:trm|train|train-videomme|test)|trm|python)$")
 _NAMED = re.compile(r"(?<![\w/.-])(?:bin/(?:trm|train|test)|trm |python -m )")
+_SHELL = re.compile(
+    r"^(?:[A-Z_]+=\S* +)*(?:bin/[a-z-]+|trm|python|export|cp|for|jq|tail|sqlite3|pip|uv|tmux|curl"
+    r"|tensorboard|[A-Z]=\$)(?: |$)"
+)
+"""How a line begins that is meant for a shell: the programs that the documents use."""
 _FENCE = re.compile(r"^(\s*)(`{3,}|~{3,})")
 _ASSIGNMENT = re.compile(r"^[A-Z_][A-Z0-9_]*=\S*$")
 _MENTION = re.compile(r"`((?:bin/(?:trm|train|train-videomme|test)|trm)(?: [^`]*)?)`")
@@ -35,6 +40,30 @@ def commands_in(text: str) -> tuple[Command, ...]:
         for number, line in _shell_lines(text)
         for words in simple_commands(line)
     )
+
+
+def scripts_in(text: str) -> tuple[tuple[int, str], ...]:
+    """Every command line of the code blocks, of whatever program, with its line, as typed.
+
+    Remarks in the margin are left out; continued lines are joined, a loop is one script.
+    """
+    found: list[tuple[int, str]] = []
+    held, began = "", 0
+    for number, line in _code(text):
+        part = _without_remark(line.strip())
+        if not held and not _SHELL.match(f"{part} "):
+            continue
+        began = began if held else number
+        if part.endswith("\\"):
+            held += f"{part[:-1].rstrip()} "
+            continue
+        held += part
+        if held.startswith("for ") and part != "done":
+            held += "\n"
+            continue
+        found.append((began, held))
+        held = ""
+    return tuple(found)
 
 
 def mentions_in(text: str) -> tuple[Command, ...]:
