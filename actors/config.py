@@ -25,6 +25,7 @@ __all__ = [
     "agent_of",
     "changed_keys",
     "dump_config",
+    "leaves_of",
     "load_config",
     "named_keys",
     "resolve_path",
@@ -53,6 +54,7 @@ FREE_ON_RESUME = (
     "llm.backoff",
     "llm.retry_",
     "llm.outage_s",
+    "llm.first_answer_s",
     "llm.breaker",
     "agent.concurrency",
     "diagnoser.concurrency",
@@ -223,12 +225,22 @@ def load_config(path: Path | None, assignments: Sequence[str] = ()) -> Config:
     for source, layer in layers:
         problems += _overlay(tree, layer, source, known)
         sources |= {name: source for name, _ in _leaves(layer)}
-    if problems:
-        raise ConfigError(problems)
-    config = _convert(tree, sources)
-    if problems := cross_checks(config):
+    try:
+        config = _convert(tree, sources)
+    except ConfigError as error:
+        raise ConfigError([*problems, *error.problems]) from error
+    if problems := [*problems, *cross_checks(config)]:
         raise ConfigError(problems)
     return config
+
+
+def leaves_of(path: Path, assignments: Sequence[str] = ()) -> dict[str, object]:
+    """Every value that would hold, by dotted key, right or wrong.
+
+    Raises ConfigError for what is no tree of settings at all.
+    """
+    layers = [_read(DEFAULT), _read(path), *(_from_set(assignment) for assignment in assignments)]
+    return {name: value for layer in layers for name, value in _leaves(layer)}
 
 
 def named_keys(path: Path | None, assignments: Sequence[str] = ()) -> frozenset[str]:

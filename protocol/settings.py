@@ -102,7 +102,7 @@ class RoleSettings(Section, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
 
 class LlmSettings(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The chat client."""
+    """The chat client. first_answer_s: never longer than outage_s."""
 
     endpoints: tuple[Endpoint, ...]
     search: RoleSettings
@@ -116,6 +116,7 @@ class LlmSettings(Section, frozen=True, kw_only=True, forbid_unknown_fields=True
     retry_share: Share
     retry_reserve: Positive
     outage_s: Seconds
+    first_answer_s: Seconds
     connect_s: Seconds
     first_token_s: Seconds
     idle_s: Seconds

@@ -12,6 +12,7 @@ import os
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from itertools import count
+from typing import NamedTuple
 
 import anyio
 import msgspec
@@ -30,6 +31,7 @@ from actors.llm.transport import Transport
 from actors.runtime.actor import Actor, Context, handles
 from actors.runtime.address import Address
 from actors.runtime.errors import AskFailed
+from protocol.base import Message
 from protocol.cache import CacheGet, CacheHit, CachePut
 from protocol.ledger import AskSpent, Record
 from protocol.llm import (
@@ -63,11 +65,19 @@ class _Stamps:
         return self._last
 
 
+class _InHand(NamedTuple):
+    """A chat that has not ended. key: what identical ones share. begun: event loop time."""
+
+    request: Chat
+    key: str
+    begun: float
+
+
 class LlmActor(Actor):
     """Chats with the endpoints of ``settings``; stateless beyond breakers and connections.
 
-    pace: the operator's wishes. environ: where the endpoints' keys are. Raises ValueError if one
-    is missing.
+    pace: the operator's wishes. answered: endpoints that have answered; both outlive a crash.
+    environ: where the endpoints' keys are. Raises ValueError if one is missing.
     """
 
     def __init__(
@@ -78,11 +88,13 @@ class LlmActor(Actor):
         ledger: Address,
         *,
         pace: Pace | None = None,
+        answered: set[str] | None = None,
         environ: Mapping[str, str] = os.environ,
     ) -> None:
         self._pace = pace or Pace()
         self._numbers = count()
-        self._calls: dict[int, float] = {}  # chats that have not ended, and when they began
+        self._answered = set() if answered is None else answered
+        self._calls: dict[int, _InHand] = {}  # chats that have not ended
         self._settings = settings
         self._limits = limits
         self._cache = cache
@@ -112,6 +124,8 @@ class LlmActor(Actor):
                 settings.breaker_failures, settings.breaker_cooldown_s, settings.attempt_s + 1.0
             ),
             outage_s=settings.outage_s,
+            first_answer_s=settings.first_answer_s,
+            answered=self._answered,
             pace=self._pace,
         )
         self._spending = spending
@@ -143,7 +157,7 @@ class LlmActor(Actor):
             return known if known is not None else await self._ask(ladder, call)
 
         number, begun = next(self._numbers), anyio.current_time()
-        self._calls[number] = begun
+        self._calls[number] = _InHand(request, call.key, begun)
         try:
             reply, shared = await self._flight.run(call.key, work)
             if shared and isinstance(reply, ChatAnswer):
@@ -156,12 +170,23 @@ class LlmActor(Actor):
         self._tell(call, reply, anyio.current_time() - begun)
         return reply
 
+    def stalled(self) -> list[Message]:
+        """The chats that wait for an endpoint while all of their role are down."""
+        if self._opened is None:
+            return []
+        _, pool, ladder = self._opened
+        return [
+            chat.request
+            for chat in self._calls.values()
+            if pool.stands_still(chat.request.role) and chat.key not in ladder.sent
+        ]
+
     @handles(AskEndpoints)
     async def endpoints(self, request: AskEndpoints) -> EndpointsSeen:
         """How everything stands at this moment."""
         assert self._opened is not None, "handlers run only after on_start"
         _, pool, _ = self._opened
-        begun = min(self._calls.values(), default=None)
+        begun = min((chat.begun for chat in self._calls.values()), default=None)
         priced = any(endpoint.usd_per_m_prompt is not None for endpoint in self._endpoints)
         return EndpointsSeen(
             endpoints=pool.seen(),

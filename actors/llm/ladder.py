@@ -59,7 +59,7 @@ def jitter(key: str, attempt: int) -> float:
 
 
 class Ladder:
-    """Climbs for every call; between calls it keeps only what they may spend."""
+    """Climbs for every call; between calls it keeps only what they may spend, and who is sent."""
 
     def __init__(
         self,
@@ -75,6 +75,8 @@ class Ladder:
         self.spending = spending
         self.clock = clock
         self.budget = RetryBudget(settings.retry_share, settings.retry_reserve, clock())
+        self.sent: set[str] = set()
+        """Keys of the calls that are at an endpoint which is up: they may be answered any time."""
 
     async def climb(self, call: PlannedCall, note: NoteAttempt) -> ChatAnswer | ChatFailed:
         """Try until an answer is whole, a failure is fatal, or attempts or time are used up."""
@@ -94,7 +96,6 @@ class _Climb:
         self._counted = 0  # attempts that were no probes
         self._timeouts = 0
         self._failures: Counter[str] = Counter()
-        self._began = house.pool.working_time()
         self._not_before = self._clock()
         self._deadline = self._not_before + self._settings.total_s
 
@@ -108,7 +109,7 @@ class _Climb:
                 return self._gave_up(last)
             queued = self._clock()
             async with house.pool.slot(
-                self._call.role, self._failures, retry=bool(self._attempts), since=self._began
+                self._call.role, self._failures, retry=bool(self._attempts)
             ) as slot:
                 # waiting for our turn is back-pressure or an outage, not trying
                 self._deadline += self._clock() - queued
@@ -136,6 +137,8 @@ class _Climb:
         house, endpoint = self._house, slot.endpoint
         begun, started = self._clock(), datetime.now(UTC)
         house.spending.begin()
+        if not slot.probe:
+            house.sent.add(self._call.key)
         try:
             exchange = await house.exchanger.exchange(
                 endpoint,
@@ -146,6 +149,8 @@ class _Climb:
         except anyio.get_cancelled_exc_class():
             await self._note_cancelled(endpoint, self._clock() - begun, started)
             raise
+        finally:
+            house.sent.discard(self._call.key)
         result = exchange.result
         slot.settle(result if isinstance(result, Failure) else None, exchange.first_token_s)
         house.spending.add(exchange.usage, endpoint.usd(exchange.usage))
@@ -198,11 +203,19 @@ class _Climb:
         )
 
     def _no_endpoint(self, last: Failure | None) -> ChatFailed:
-        named = ", ".join(e.name for e in self._house.pool.of_role(self._call.role))
+        pool, role = self._house.pool, self._call.role
+        if pool.never_answered(role):
+            troubles = (f"{name} {what}" for name, what in pool.troubles(role).items())
+            return self._failed(
+                "breaker_open",
+                f"no endpoint of role {role} has answered yet, in {pool.patience_s(role):g} s: "
+                f"{'; '.join(troubles)}",
+            )
+        named = ", ".join(e.name for e in pool.of_role(role))
         before = f"; before that {last.kind}: {last.detail}" if last is not None else ""
         return self._failed(
             "breaker_open",
-            f"every endpoint of role {self._call.role} ({named}) was down for "
+            f"every endpoint of role {role} ({named}) was down for "
             f"{self._settings.outage_s:g} s{before}",
         )
 

@@ -6,8 +6,11 @@ failed it yet, then to the one with the least in flight. First come, first serve
 
 While every endpoint of a role is down the role is paused: that is said once, its calls wait,
 and each breaker lets one probe through when its cool-down is over; the first that succeeds ends
-the pause. An operator's pause (``Pace``) admits nobody at all, probes neither, and stops the clock
-of an outage. Never sends, never reads a configuration.
+the pause. The clock of an outage begins with the first call that waits and runs for all of them:
+when it is over they are let go, and so is who comes later, until a probe succeeds. It is shorter
+for a role that nobody has answered yet: that is a wrong address more often than an outage. An
+operator's pause (``Pace``) admits nobody at all, probes neither, and stops the clock.
+Never sends, never reads a configuration.
 """
 
 from __future__ import annotations
@@ -17,18 +20,17 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 
 import anyio
-import structlog
 
 from actors.llm.breaker import Breaker, Lease
 from actors.llm.classify import Failure, verdict_of
 from actors.llm.endpoints import ResolvedEndpoint
 from actors.llm.limiter import Limit, Permit
 from actors.llm.pace import Pace
+from actors.llm.states import EndpointState
+from actors.llm.telling import tell_breaker, tell_limit_cut, tell_paused, tell_resumed
 from protocol.llm import EndpointSeen, Role
 
 __all__ = ["EndpointPool", "Slot"]
-
-log = structlog.get_logger("llm")
 
 
 class Slot:
@@ -38,7 +40,7 @@ class Slot:
     probe is lost and none counts.
     """
 
-    def __init__(self, state: _State, lease: Lease, permit: Permit) -> None:
+    def __init__(self, state: EndpointState, lease: Lease, permit: Permit) -> None:
         self.endpoint = state.endpoint
         self.probe = lease.probe
         self.state = state
@@ -55,40 +57,17 @@ class Slot:
         self.first_token_s = first_token_s
 
 
-class _State:
-    """One endpoint at run time."""
-
-    def __init__(
-        self, place: int, endpoint: ResolvedEndpoint, limit: Limit, breaker: Breaker
-    ) -> None:
-        self.place = place
-        self.endpoint = endpoint
-        self.limit = limit
-        self.breaker = breaker
-        self.in_flight = 0
-        self.last_error = ""
-        self.open_since = 0.0
-        self.probes = 0
-
-    def opens_in(self, now: float) -> float:
-        """Seconds until breaker and Retry-After let a request through; 0: now."""
-        return max(self.breaker.retry_in(now), self.limit.held_for(now))
-
-
 class _Waiter:
     """A call in the queue; ``slot`` is set when it is let through.
 
-    since: when the call began. woken: look again, with or without a slot.
+    woken: look again, with or without a slot.
     """
 
-    def __init__(
-        self, number: int, role: Role, failures: Mapping[str, int], retry: bool, since: float
-    ) -> None:
+    def __init__(self, number: int, role: Role, failures: Mapping[str, int], retry: bool) -> None:
         self.number = number
         self.role = role
         self.failures = failures
         self.retry = retry
-        self.since = since
         self.woken = anyio.Event()
         self.slot: Slot | None = None
 
@@ -96,8 +75,9 @@ class _Waiter:
 class EndpointPool:
     """All endpoints with their limits and breakers.
 
-    make_limit, make_breaker: build those of an endpoint. outage_s: how long a call waits while
-    its role is paused. pace: the operator's wishes. clock: seconds, monotonic.
+    make_limit, make_breaker: build those of an endpoint. outage_s: how long calls wait while
+    their role is paused; first_answer_s: if none of its endpoints has answered yet.
+    answered: their names, added to here. pace: the operator's wishes. clock: seconds, monotonic.
 
     Invariant: an endpoint has at most ``limit.value`` requests in flight, save those that were
     sent before the limit was cut.
@@ -110,6 +90,8 @@ class EndpointPool:
         make_breaker: Callable[[ResolvedEndpoint], Breaker],
         *,
         outage_s: float,
+        first_answer_s: float,
+        answered: set[str],
         pace: Pace | None = None,
         clock: Callable[[], float] = anyio.current_time,
     ) -> None:
@@ -118,16 +100,19 @@ class EndpointPool:
         self._paused_at: float | None = None
         self._paused_s = 0.0
         self._outage_s = outage_s
+        self._first_answer_s = min(first_answer_s, outage_s)
+        self._answered = answered
         self._states = [
-            _State(place, endpoint, make_limit(endpoint), make_breaker(endpoint))
+            EndpointState(place, endpoint, make_limit(endpoint), make_breaker(endpoint))
             for place, endpoint in enumerate(endpoints)
         ]
-        self._of_role: dict[Role, list[_State]] = {}
+        self._of_role: dict[Role, list[EndpointState]] = {}
         for state in self._states:
             for role in state.endpoint.roles:
                 self._of_role.setdefault(role, []).append(state)
         self._queues: dict[Role, deque[_Waiter]] = {role: deque() for role in self._of_role}
         self._down_since: dict[Role, float] = {}
+        self._waited_since: dict[Role, float] = {}  # of the present outage, by its first waiter
         self._arrivals = 0
         self._pace.obeyed_by(self._obey)
         self._obey()
@@ -173,6 +158,22 @@ class EndpointPool:
         """A role's endpoints, in the order of the configuration."""
         return tuple(state.endpoint for state in self._of_role.get(role, ()))
 
+    def never_answered(self, role: Role) -> bool:
+        """Whether no endpoint of a role has given a whole answer yet."""
+        return not any(state.name in self._answered for state in self._of_role[role])
+
+    def patience_s(self, role: Role) -> float:
+        """How long calls wait while all endpoints of their role are down."""
+        return self._first_answer_s if self.never_answered(role) else self._outage_s
+
+    def stands_still(self, role: Role) -> bool:
+        """Whether nobody is let through but a probe: all are down, or the operator has paused."""
+        return self._paused_at is not None or role in self._down_since
+
+    def troubles(self, role: Role) -> dict[str, str]:
+        """Where a role's endpoints are and what is wrong with each, in words, by their names."""
+        return {state.name: state.trouble for state in self._of_role[role]}
+
     def in_flight(self, name: str) -> int:
         """Requests of an endpoint that are under way."""
         return next(state.in_flight for state in self._states if state.endpoint.name == name)
@@ -188,19 +189,17 @@ class EndpointPool:
 
     @asynccontextmanager
     async def slot(
-        self, role: Role, failures: Mapping[str, int], *, retry: bool, since: float
+        self, role: Role, failures: Mapping[str, int], *, retry: bool
     ) -> AsyncIterator[Slot | None]:
-        """Wait until an endpoint may be asked; None: all were down for ``outage_s``.
+        """Wait until an endpoint may be asked; None: all were down for ``patience_s``.
 
         failures: endpoint name -> how often it has failed this call. retry: not the first try.
-        since: the ``working_time`` at which the call began, so that a call which probed in vain
-        waits no longer than one that did not.
         """
         queue = self._queues[role]
         slot = None if queue else self._choose(role, failures, retry)
         if slot is None:
             self._arrivals += 1
-            slot = await self._wait(queue, _Waiter(self._arrivals, role, failures, retry, since))
+            slot = await self._wait(queue, _Waiter(self._arrivals, role, failures, retry))
         if slot is None:
             yield None
             return
@@ -224,7 +223,7 @@ class EndpointPool:
         lease = state.breaker.admit(now)
         assert lease is not None, "retry_in said that it lets a request through"
         if lease.probe:
-            self._tell_breaker(state, now)
+            tell_breaker(state, now)
         state.in_flight += 1
         return Slot(state, lease, state.limit.admit(role, state.in_flight, retry=retry))
 
@@ -232,7 +231,7 @@ class EndpointPool:
         queue.append(waiter)
         try:
             while waiter.slot is None:
-                left = self._outage_left(waiter)
+                left = self._outage_left(waiter.role)
                 if left <= 0:
                     return None
                 with anyio.move_on_after(min(left, self._next_opening(waiter.role))):
@@ -249,11 +248,12 @@ class EndpointPool:
                 queue.remove(waiter)
         return waiter.slot
 
-    def _outage_left(self, waiter: _Waiter) -> float:
-        if self._paused_at is not None:
+    def _outage_left(self, role: Role) -> float:
+        """Seconds that a call may still wait; the first one that asks starts the clock."""
+        if self._paused_at is not None or role not in self._down_since:
             return float("inf")
-        down, now = self._down_since.get(waiter.role), self.working_time()
-        return self._outage_s - (0.0 if down is None else now - max(down, waiter.since))
+        now = self.working_time()
+        return self.patience_s(role) - (now - self._waited_since.setdefault(role, now))
 
     def _next_opening(self, role: Role) -> float:
         """Seconds until time alone changes something for a role; infinity: it never does."""
@@ -285,14 +285,15 @@ class EndpointPool:
         if slot.settled:
             self._adapt(slot, now)
         verdict = verdict_of(slot.failure, slot.probe) if slot.settled else "neutral"
+        if slot.settled and slot.failure is None:
+            self._answered.add(state.name)
         if slot.failure is not None:
             state.last_error = f"{slot.failure.kind}: {slot.failure.detail}"
         if state.breaker.record(slot.lease, verdict, now):
             if state.breaker.state == "closed":
                 state.limit.recovered()
-            self._tell_breaker(state, now)
-            for role in state.endpoint.roles:
-                self._tell_role(role, now)
+            tell_breaker(state, now)
+            self._tell_roles(state.endpoint.roles)
         self._serve(state.endpoint.roles)
         opens_in = state.opens_in(now)
         if opens_in > 0 and not 0 < opened_in <= opens_in:
@@ -318,71 +319,35 @@ class EndpointPool:
             elif verdict_of(failure) == "failure":
                 limit.failed()
         if limit.value < before:
-            log.info(
-                "llm.limit_cut",
-                endpoint=slot.endpoint.name,
-                limit=limit.value,
-                before=before,
-                why="first tokens come late" if failure is None else failure.kind,
-                next="grows again by 5 % a round while all is well",
-            )
+            why = "first tokens come late" if failure is None else failure.kind
+            tell_limit_cut(slot.state, before, why)
 
-    def _tell_breaker(self, state: _State, now: float) -> None:
-        """One line for every change of a breaker, with what comes next."""
-        name, breaker = state.endpoint.name, state.breaker.state
-        if breaker == "open":
-            state.open_since = state.open_since or now
-            log.warning(
-                "llm.breaker_open",
-                endpoint=name,
-                repeated=_told_before(state.probes),
-                last_error=state.last_error,
-                retry_in_s=round(state.breaker.retry_in(now), 1),
-                next="then one call tries it; the others go elsewhere or wait",
-            )
-        elif breaker == "half_open":
-            state.probes += 1
-            log.info(
-                "llm.breaker_half_open",
-                endpoint=name,
-                repeated=_told_before(state.probes),
-                last_error=state.last_error,
-                next="one call tries it: an answer closes the breaker, a failure opens it again",
-            )
-        else:
-            open_s = round(now - state.open_since, 1)
-            state.open_since, state.probes = 0.0, 0
-            log.info(
-                "llm.breaker_closed",
-                endpoint=name,
-                open_s=open_s,
-                limit=state.limit.value,
-                next="it is asked again, from its first limit on",
-            )
+    def _tell_roles(self, roles: Sequence[Role]) -> None:
+        """A line for those that are paused now, one for those that go on.
 
-    def _tell_role(self, role: Role, now: float) -> None:
-        """One line when a role is paused, one when it goes on."""
-        states = self._of_role[role]
-        down = all(state.breaker.state != "closed" for state in states)
-        if down and role not in self._down_since:
-            self._down_since[role] = self.working_time()
-            log.warning(
-                "llm.paused",
-                role=role,
-                endpoints={state.endpoint.name: state.last_error for state in states},
-                waits_at_most_s=self._outage_s,
-                next="goes on by itself as soon as one answers; nothing is scored meanwhile",
-            )
-        elif not down and role in self._down_since:
-            paused_s = self.working_time() - self._down_since.pop(role)
-            log.info(
-                "llm.resumed",
-                role=role,
-                paused_s=round(paused_s, 1),
-                next="the calls that waited are sent",
-            )
+        Roles with the same endpoints share it: it is one thing that happened.
+        """
+        down = [role for role in roles if self._all_rest(role) and role not in self._down_since]
+        up = [role for role in roles if not self._all_rest(role) and role in self._down_since]
+        now = self.working_time()
+        for alike in self._alike(down):
+            for role in alike:
+                self._down_since[role] = now
+            states, never = self._of_role[alike[0]], self.never_answered(alike[0])
+            tell_paused(alike, states, self.patience_s(alike[0]), never=never)
+        for alike in self._alike(up):
+            began = min(self._down_since.pop(role) for role in alike)
+            for role in alike:
+                self._waited_since.pop(role, None)
+            tell_resumed(alike, now - began)
 
+    def _all_rest(self, role: Role) -> bool:
+        return all(state.breaker.state != "closed" for state in self._of_role[role])
 
-def _told_before(probes: int) -> bool:
-    """Whether another line would say nothing new: all but the 1st, 2nd, 4th, 8th ... probe."""
-    return probes & (probes - 1) != 0
+    def _alike(self, roles: Sequence[Role]) -> list[list[Role]]:
+        """The roles, those with the same endpoints together."""
+        groups: dict[tuple[str, ...], list[Role]] = {}
+        for role in roles:
+            names = tuple(state.name for state in self._of_role[role])
+            groups.setdefault(names, []).append(role)
+        return list(groups.values())

@@ -13,6 +13,7 @@ from statistics import quantiles
 
 import msgspec
 
+from actors.monitor.pairs import Counted, Pairs
 from actors.monitor.phases import Phase, PhaseSeen, key_of
 from actors.trainer.score import wilson
 from protocol.keys import step_key
@@ -34,12 +35,13 @@ NEWS = frozenset(
         "actor.crashed", "actor.poison", "actor.restarting", "cache.available_again",
         "cache.unavailable", "checkpoint.fallback", "config.change_accepted", "control.concurrency",
         "control.paused", "control.resumed", "control.stop", "epoch.done", "epoch.start",
-        "evaluation.done", "evaluation.unusable", "evolver.call_failed", "gate.decision",
+        "evaluation.done", "evaluation.unusable", "evolver.call_failed", "factorial.decided",
+        "factorial.phase", "factorial.phase_done", "factorial.schedule", "gate.decision",
         "heartbeat", "llm.breaker_closed", "llm.breaker_half_open", "llm.breaker_open",
         "llm.limit_cut", "llm.paused", "llm.resumed", "pass.unreadable", "run.ended",
         "run.resumed", "run.started",
         "runtime.blocked", "runtime.checkpoint", "runtime.draining", "runtime.gave_up",
-        "runtime.stopped", "slow_update.done", "step.no_proposal",
+        "runtime.stalled", "runtime.stopped", "slow_update.done", "step.no_proposal",
     }
 )  # fmt: skip
 """Events that change what is going on: shown as they come, and kept as the last ones."""
@@ -48,9 +50,11 @@ NEWS = frozenset(
 class Progress(msgspec.Struct, frozen=True, kw_only=True):
     """How far everything is. All counts are of this process, save the steps.
 
-    phase: ``steps``, or the pass. done, planned: steps of the epoch, or questions of the pass;
-    planned 0: unknown. right of answered, accuracy, interval (95 %): of the pass, or of all
-    questions of the epoch's steps so far; None before the first answer. rate: rollouts a second,
+    phase: ``steps``, ``pairs`` or ``certification pairs``, or the pass. done, planned: steps of
+    the epoch, pairs of the phase whoever drew them, or questions of the pass; planned 0: unknown.
+    right of answered, accuracy, interval (95 %): of the pass, of all questions of the epoch's
+    steps so far, or of all arms of the phase's pairs; None before the first answer. missing: of
+    pairs those that are void. rate: rollouts a second,
     over the last minute. cache: share of chats that were answered from it; retries: share of
     tries that were not a call's first. first_token_s: median and 95th percentile of the last
     calls. eta_s: of the phase, run_eta_s: of the run; None: not known yet.
@@ -112,10 +116,14 @@ class Board:
         self._steps: dict[str, tuple[int, int]] = {}  # class -> steps, done before this process
         self._steps_done = 0
         self._batches: Counter[str] = Counter()
+        self._pairs = Pairs()
         self._handlers = {
             "class.planned": self._class_planned,
             "epoch.done": self._epoch_done,
             "epoch.start": self._epoch_start,
+            "factorial.pair": self._pair,
+            "factorial.phase": self._pair_phase,
+            "factorial.phase_done": self._pair_phase_done,
             "gate.decision": self._gate_decision,
             "gate.look": self._gate_look,
             "llm.attempt_failed": self._attempt_failed,
@@ -145,33 +153,36 @@ class Board:
     def progress(self, now: float) -> Progress | None:
         """How far everything is; None while nothing is at work."""
         open_ = list(self.phases.values())
-        if not open_:
+        paired = self._pairs.seen(now)
+        if not open_ and not paired:
             return None
         passes = [phase for phase in open_ if not phase.is_step]
-        counted = self._of_passes(passes) if passes else self._of_steps()
-        name, done, planned, right, answered, missing, begun = counted
-        elapsed = max(0.0, now - begun)
-        eta = elapsed / done * (planned - done) if done and planned >= done else None
+        if passes:
+            told = self._of_passes(passes)
+        else:
+            told = self._pairs.counted(self.epoch, now) if self._pairs.planned else self._of_steps()
+        elapsed, left = max(0.0, now - told.begun), told.planned - told.done
+        eta = elapsed / told.fresh * left if told.fresh and left >= 0 else None
         calls, tries = self._calls(), self._tries()
         return Progress(
-            phase=name,
+            phase=told.name,
             epoch=self.epoch,
             epochs=self.epochs,
-            done=done,
-            planned=planned,
-            right=right,
-            answered=answered,
-            missing=missing,
+            done=told.done,
+            planned=told.planned,
+            right=told.right,
+            answered=told.answered,
+            missing=told.missing,
             rollouts=self.rollouts,
             rate=round(self.rate(now), 3),
-            accuracy=round(right / answered, 4) if answered else None,
-            interval=_interval(right, answered),
+            accuracy=round(told.right / told.answered, 4) if told.answered else None,
+            interval=_interval(told.right, told.answered),
             first_token_s=self.first_tokens(),
             cache=round(self.counts["llm.call", "cached"] / calls, 4) if calls else None,
             retries=round(self.counts["tries", "failed"] / tries, 4) if tries else None,
             eta_s=None if eta is None else round(eta, 1),
             run_eta_s=self._run_eta(now),
-            phases=tuple(phase.seen(now) for phase in open_),
+            phases=(*(phase.seen(now) for phase in open_), *paired),
         )
 
     def rate(self, now: float) -> float:
@@ -195,21 +206,22 @@ class Board:
     def _tries(self) -> int:
         return self.counts["tries", "failed"] + self.counts["llm.call", "ok"]
 
-    def _of_passes(self, passes: list[Phase]) -> tuple[str, int, int, int, int, int, float]:
+    def _of_passes(self, passes: list[Phase]) -> Counted:
         missing = sum(phase.count("missing") for phase in passes)
         answered = sum(len(phase.results) for phase in passes) - missing
         known = all(phase.planned for phase in passes)
-        return (
-            ", ".join(phase.seen(0).label for phase in passes),
-            answered,
-            sum(phase.planned for phase in passes) if known else 0,
-            sum(phase.count("right") for phase in passes),
-            answered,
-            missing,
-            min(phase.begun for phase in passes),
+        return Counted(
+            name=", ".join(phase.seen(0).label for phase in passes),
+            done=answered,
+            planned=sum(phase.planned for phase in passes) if known else 0,
+            right=sum(phase.count("right") for phase in passes),
+            answered=answered,
+            missing=missing,
+            begun=min(phase.begun for phase in passes),
+            fresh=answered,
         )
 
-    def _of_steps(self) -> tuple[str, int, int, int, int, int, float]:
+    def _of_steps(self) -> Counted:
         missing = self._batches["missing"]
         answered = self._batches["right"] + self._batches["wrong"]
         for phase in self.phases.values():
@@ -221,12 +233,13 @@ class Board:
         begun = min((p.begun for p in self.phases.values()), default=0.0)
         if self._steps_begun is not None:
             begun = self._steps_begun
-        return "steps", self._steps_done, planned, right, answered, missing, begun
+        done = self._steps_done
+        return Counted("steps", done, planned, right, answered, missing, begun, fresh=done)
 
     def _run_eta(self, now: float) -> float | None:
         """From the epochs that this process has seen whole; None before the first."""
-        if not self._epoch_seconds or not self.epochs:
-            return None
+        if not self._epoch_seconds or not self.epochs or self._pairs.planned:
+            return None  # with pairs the last epoch is by far the longest
         mean = sum(self._epoch_seconds) / len(self._epoch_seconds)
         left = mean * max(0, self.epochs - self.epoch)
         if self._epoch_begun is not None:
@@ -262,12 +275,14 @@ class Board:
         self._steps.clear()
         self._steps_done = 0
         self._batches.clear()
+        self._pairs.clear()
         self.phases.clear()
 
     def _epoch_done(self, event: Event, now: float) -> None:
         if self._epoch_begun is not None and self.epoch == int(number(event, "epoch")):
             self._epoch_seconds.append(now - self._epoch_begun)
         self._epoch_begun = None
+        self._pairs.clear()
         self.phases.clear()
         self._moved(now)
 
@@ -275,6 +290,9 @@ class Board:
         if len(self._steps) < _MOST_PHASES:
             planned = int(number(event, "steps")), int(number(event, "done"))
             self._steps[text(event, "class")] = planned
+        if event.get("pairs") is not None:
+            epoch = int(number(event, "epoch"))
+            self._pairs.plan(epoch, text(event, "class"), int(number(event, "pairs")))
         if self._steps_begun is None:
             self._steps_begun = now
 
@@ -301,7 +319,10 @@ class Board:
         self._recent.append(now)
         outcome, run_key = text(event, "outcome"), text(event, "run_key")
         self.counts["rollout.done", outcome] += 1
-        if run_key.startswith(("baseline/", "factorial/")):
+        if run_key.startswith("factorial/"):
+            self._pairs.rollout(run_key, outcome)
+            return
+        if run_key.startswith("baseline/"):
             phase = self._of_class(event, now)
         else:
             phase = self._phase(run_key, now)
@@ -313,6 +334,22 @@ class Board:
             phase.results[text(event, "question_id")] = outcome
         elif not own:
             phase.doing = "gate"
+
+    def _pair_phase(self, event: Event, now: float) -> None:
+        pairs, waiting, void = (int(number(event, key)) for key in ("pairs", "waiting", "void"))
+        phase, name = int(number(event, "phase")), text(event, "class")
+        self._pairs.begin(phase, name, (pairs, waiting, void), now)
+
+    def _pair(self, event: Event, now: float) -> None:
+        self._moved(now)
+        state = text(event, "state")
+        self.counts["factorial.pair", state] += 1
+        self._pairs.pair(int(number(event, "phase")), text(event, "class"), state)
+
+    def _pair_phase_done(self, event: Event, now: float) -> None:
+        self._moved(now)
+        phase, pairs = int(number(event, "phase")), int(number(event, "pairs"))
+        self._pairs.end(phase, text(event, "class"), pairs)
 
     def _gate_look(self, event: Event, now: float) -> None:
         phase = self._phase(text(event, "run_key"), now)

@@ -62,6 +62,7 @@ def _of_board(board: Board, now: float) -> list[Family]:
         ),
         ("trm_rollouts_total", "counter", "Rollouts", counted("rollout.done", "outcome")),
         ("trm_gate_decisions_total", "counter", "Decisions", counted("gate.decision", "verdict")),
+        ("trm_pairs_total", "counter", "Pairs, by state", counted("factorial.pair", "state")),
         ("trm_first_token_seconds", "gauge", "First token of the last 512 calls", quantiles),
         ("trm_rollouts_per_second", "gauge", "Over the last minute", [({}, board.rate(now))]),
         ("trm_epoch", "gauge", "Epoch at work", [({}, float(board.epoch))]),

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
+from actors.llm.causes import cause_of
 from actors.monitor.board import Progress
+from actors.monitor.pairs import CERTIFY, PAIRS
 from actors.monitor.phases import PhaseSeen
 from actors.monitor.spans import duration
 from protocol.llm import EndpointSeen, EndpointsSeen
@@ -12,6 +14,7 @@ from protocol.llm import EndpointSeen, EndpointsSeen
 __all__ = ["endpoint_words", "heartbeat_line", "phase_words", "progress_line", "share"]
 
 _MOST_NAMED = 3
+_SIDE_BY_SIDE = ("steps", PAIRS, CERTIFY)  # classes do them beside each other
 
 
 def share(part: float) -> str:
@@ -33,7 +36,8 @@ def progress_line(progress: Progress, seen: EndpointsSeen | None) -> str:
     if progress.retries:
         parts.append(f"failed tries {share(progress.retries)}")
     if progress.missing:
-        parts.append(f"missing {progress.missing}")
+        lost = "void" if progress.phase in (PAIRS, CERTIFY) else "missing"
+        parts.append(f"{lost} {progress.missing}")
     if seen is not None and seen.usd is not None:
         parts.append(f"${seen.usd:.2f}")
     if progress.eta_s is not None:
@@ -48,7 +52,7 @@ def _place(progress: Progress) -> str:
     epoch = f"{progress.epoch}/{progress.epochs}" if progress.epochs else str(progress.epoch)
     of = f"/{progress.planned}" if progress.planned else ""
     where = f"ep {epoch}  {progress.phase} {progress.done}{of}"
-    if progress.phase != "steps":
+    if progress.phase not in _SIDE_BY_SIDE:
         return where
     named = [phase_words(phase) for phase in progress.phases[:_MOST_NAMED]]
     more = len(progress.phases) - len(named)
@@ -70,7 +74,7 @@ def _accuracy(progress: Progress) -> str:
     if progress.accuracy is None or progress.interval is None:
         return ""
     low, high = progress.interval
-    of = f" of {progress.answered}" if progress.phase == "steps" else ""
+    of = f" of {progress.answered}" if progress.phase in _SIDE_BY_SIDE else ""
     return f"acc {progress.accuracy:.1%} [{low:.0%}, {high:.0%}]{of}"
 
 
@@ -102,12 +106,14 @@ def _age(seconds: float) -> str:
 
 def endpoint_words(one: EndpointSeen, now: datetime) -> str:
     """What holds an endpoint up; empty: nothing does."""
+    cause = "" if one.breaker == "closed" else cause_of(one.last_error)
+    why = f": {cause}" if cause else ""
     if one.breaker == "half_open":
-        return f"endpoint {one.name} is being tried again"
+        return f"endpoint {one.name} is being tried again{why}"
     if one.opens_in_s > 0:
         until = (now + timedelta(seconds=one.opens_in_s)).strftime("%H:%M:%S")
         what = "rests (its breaker is open)" if one.breaker == "open" else "asked to be left alone"
-        return f"endpoint {one.name} {what} until {until}"
+        return f"endpoint {one.name} {what} until {until}{why}"
     if one.breaker == "open":
-        return f"endpoint {one.name} rested (its breaker is open), tried with the next call"
+        return f"endpoint {one.name} rested (its breaker is open), tried with the next call{why}"
     return ""

@@ -8,7 +8,7 @@ State is touched only between awaits.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection
 from typing import Protocol, TypeVar
 
 import structlog
@@ -86,6 +86,13 @@ class Actor:
         Called at the end of every incarnation, also after a crash and after an ``on_start``
         that failed halfway. Handlers and tasks have ended before; peers still answer.
         """
+
+    def stalled(self) -> Collection[Message]:
+        """Of the messages in hand those that wait for something outside that does not come.
+
+        A drain does not wait for them, nor for what they were asked for.
+        """
+        return ()
 
     def snapshot(self) -> bytes | None:
         """The state for the checkpoint as JSON bytes; None: nothing to keep.

@@ -111,10 +111,19 @@ class Cell:
             return "up"
         return "restarting" if self._ever_up else "starting"
 
-    @property
-    def idle(self) -> bool:
-        """No message waits, runs, or waits to be settled."""
-        return self.mailbox.empty and not self.in_flight
+    def stalled(self, below: frozenset[Envelope]) -> frozenset[Envelope]:
+        """What waits for what does not come, with all that it was asked for; ``below`` included.
+
+        What waits behind it is held up too, where nothing can begin beside it.
+        """
+        found = below | (frozenset() if self._incarnation is None else self._incarnation.stalled())
+        if len(self.in_flight) < self.spec.concurrency or not self.in_flight.keys() <= found:
+            return found
+        return found.union(*(envelope.with_askers() for envelope in self.mailbox.waiting))
+
+    def idle_but_for(self, stalled: frozenset[Envelope]) -> bool:
+        """Nothing else is in hand, and nothing else waits."""
+        return self.in_flight.keys() <= stalled and self.mailbox.waiting <= stalled
 
     @property
     def in_flight(self) -> dict[Envelope, float]:

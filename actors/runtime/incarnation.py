@@ -168,6 +168,14 @@ class Incarnation:
             self.crashed(exc, None)
             raise ActorCrashed(self.name, f"snapshot raised {exc!r}") from exc
 
+    def stalled(self) -> frozenset[Envelope]:
+        """What is in hand and waits for what does not come, with those that asked for it."""
+        if self.actor is None or not self.in_flight:
+            return frozenset()
+        named = {id(message) for message in self.actor.stalled()}
+        held = [envelope for envelope in self.in_flight if id(envelope.message) in named]
+        return frozenset().union(*(envelope.with_askers() for envelope in held))
+
     def crashed(self, cause: Exception, envelope: Envelope | None) -> None:
         """The first exception is the crash; what others raise while they are cancelled is not."""
         request = None if envelope is None else envelope.kind

@@ -88,6 +88,11 @@ class Mailbox(Generic[C]):
         return not (self._work or self._returned or self._senders)
 
     @property
+    def waiting(self) -> frozenset[Envelope]:
+        """All that waits, inside and in front."""
+        return frozenset(self._waiting)
+
+    @property
     def senders(self) -> tuple[str, ...]:
         """Who waits in front of the full mailbox, in order."""
         return tuple(sender.envelope.sender for sender in self._senders)

@@ -47,6 +47,9 @@ __all__ = ["Supervisor"]
 
 log = structlog.stdlib.get_logger("actors.runtime")
 
+_LOOK_S = 0.25
+"""How often a drain looks whether what is left can still finish."""
+
 
 @final
 class Supervisor:
@@ -300,7 +303,7 @@ class Supervisor:
         try:
             await self._until(lambda: self._draining)
             with anyio.move_on_after(self._settings.drain_s):
-                await self._until(lambda: self._stop_now or self._quiet())
+                await self._drained()
         finally:
             self._draining = True
             with anyio.CancelScope(shield=True):
@@ -316,5 +319,23 @@ class Supervisor:
         while not condition():
             await self._moved.wait()
 
+    async def _drained(self) -> None:
+        """Wait until nothing is in hand, or nothing that could finish."""
+        while not (self._stop_now or self._quiet()):
+            with anyio.move_on_after(_LOOK_S):  # what stalls says so to nobody
+                await self._moved.wait()
+
     def _quiet(self) -> bool:
-        return all(cell.idle for cell in self._cells.values())
+        cells = list(self._cells.values())
+        stalled = frozenset[Envelope]()
+        for cell in cells:  # whoever is asked comes before those that ask
+            stalled = cell.stalled(stalled)
+        if not all(cell.idle_but_for(stalled) for cell in cells):
+            return False
+        if stalled:
+            log.warning(
+                "runtime.stalled",
+                in_hand=sum(len(cell.in_flight) for cell in cells),
+                next="none of it can finish: it waits for what does not come; all actors stop now",
+            )
+        return True

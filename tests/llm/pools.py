@@ -32,6 +32,8 @@ def pool(
     ceiling: int = 64,
     failures: int = 1,
     outage_s: float = OUTAGE_S,
+    first_answer_s: float = float("inf"),
+    answered: set[str] | None = None,
     roles: Mapping[str, tuple[Role, ...]] | None = None,
     pace: Pace | None = None,
     clock: Callable[[], float] = anyio.current_time,
@@ -45,6 +47,8 @@ def pool(
         lambda endpoint: Limit(limit, endpoint.concurrency),
         lambda _: Breaker(failures, COOLDOWN_S, PROBE_S),
         outage_s=outage_s,
+        first_answer_s=first_answer_s,
+        answered=set() if answered is None else answered,
         pace=pace,
         clock=clock,
     )
@@ -55,8 +59,7 @@ async def sending(
     of: EndpointPool, role: Role = "search", failures: Mapping[str, int] | None = None
 ) -> AsyncIterator[Slot]:
     """A slot that there must be."""
-    since = of.working_time()
-    async with of.slot(role, failures or {}, retry=bool(failures), since=since) as slot:
+    async with of.slot(role, failures or {}, retry=bool(failures)) as slot:
         assert slot is not None
         yield slot
 

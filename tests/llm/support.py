@@ -106,6 +106,7 @@ def settings(*endpoints: Endpoint, **changes: object) -> LlmSettings:
         "retry_share": 1.0,
         "retry_reserve": 1000,
         "outage_s": 30.0,
+        "first_answer_s": 30.0,
         "connect_s": 2.0,
         "first_token_s": 5.0,
         "idle_s": 5.0,

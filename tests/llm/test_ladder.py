@@ -42,6 +42,7 @@ class House:
         *script: tuple[float, Outcome],
         endpoints: tuple[str, ...] = ("one",),
         limits: LimitSettings = NO_LIMITS,
+        answered: bool = True,
         **changes: object,
     ) -> None:
         self.script = list(script)
@@ -57,6 +58,8 @@ class House:
             lambda one: Limit(wanted.concurrency_start, one.concurrency),
             lambda _: Breaker(wanted.breaker_failures, wanted.breaker_cooldown_s, 1000.0),
             outage_s=wanted.outage_s,
+            first_answer_s=wanted.first_answer_s,
+            answered=set(endpoints) if answered else set(),
         )
         self.ladder = Ladder(wanted, self.pool, self, Spending(limits))
 
@@ -247,6 +250,26 @@ async def test_an_outage_that_lasts_too_long_ends_the_call() -> None:
     assert all("(one)" in reply.detail for reply in replies)
     assert HOUR_S <= house.now <= HOUR_S + 61.0
     assert house.pool.waiting == house.pool.in_flight("one") == 0
+
+
+@exactly
+async def test_an_endpoint_that_never_answered_is_not_waited_for_that_long() -> None:
+    """Nor is one call after the other: who comes later is let go at once. The detail says where."""
+    house = House(
+        (1.0, DOWN),
+        answered=False,
+        breaker_failures=1,
+        breaker_cooldown_s=10.0,
+        first_answer_s=600.0,
+        outage_s=24 * HOUR_S,
+    )
+    for _ in range(3):
+        replies = [failed(reply) for reply in await house.climb_all(5)]
+        assert {reply.kind for reply in replies} == {"breaker_open"}
+        assert {reply.detail for reply in replies} == {
+            "no endpoint of role search has answered yet, in 600 s: one http://one/v1: ConnectError"
+        }
+    assert 600.0 <= house.now <= 700.0
 
 
 @exactly

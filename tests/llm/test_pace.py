@@ -53,9 +53,8 @@ async def test_an_outage_does_not_age_while_the_operator_has_paused() -> None:
     gave_up_at: list[float] = []
 
     async def keep_failing() -> None:
-        since = one.working_time()
         while not gave_up_at:
-            async with one.slot("search", {}, retry=False, since=since) as slot:
+            async with one.slot("search", {}, retry=False) as slot:
                 if slot is None:
                     gave_up_at.append(anyio.current_time())
                 else:
@@ -99,7 +98,7 @@ async def test_no_probe_is_made_in_a_pause_and_one_as_soon_as_it_ends() -> None:
             await anyio.sleep(1)
     assert answered == [resumed]
     told = [event["event"] for event in logs]
-    assert told == ["llm.breaker_half_open", "llm.breaker_closed", *["llm.resumed"] * 4]
+    assert told == ["llm.breaker_half_open", "llm.breaker_closed", "llm.resumed"]
     assert all(event["next"] for event in logs)
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import anyio
 import pytest
 from anyio.lowlevel import checkpoint
-from structlog.testing import capture_logs
 from trio.testing import MockClock
 
 from actors.llm.classify import Failure
@@ -251,72 +250,6 @@ async def test_who_waits_for_room_learns_that_the_endpoint_went_down(failure: Fa
         await anyio.wait_all_tasks_blocked()
         slot.settle(failure, None)
     assert anyio.current_time() - began == (COOLDOWN_S if failure is DOWN else 2.0)
-
-
-@on_trio
-async def test_who_waits_for_a_probe_learns_that_it_failed() -> None:
-    """The next probe is made when the breaker allows it, not when the first one's lease ends."""
-    one = pool("a")
-    await once(one, DOWN)
-    began = anyio.current_time()
-
-    async def call() -> None:
-        async with sending(one) as slot:
-            slot.settle(None, None)
-
-    async with anyio.create_task_group() as tasks, sending(one) as slot:
-        for _ in range(3):
-            tasks.start_soon(call)
-        await anyio.wait_all_tasks_blocked()
-        slot.settle(DOWN, None)
-    assert anyio.current_time() - began == COOLDOWN_S + 2 * COOLDOWN_S
-
-
-@on_trio
-async def test_an_outage_is_two_lines() -> None:
-    """One when the role is paused, one when it goes on, however many calls wait in between."""
-    two = pool("a", "b", limit=50)
-    with capture_logs() as lines:
-        await once(two, DOWN)
-        assert not [line for line in lines if line["event"] == "llm.paused"]
-        await once(two, DOWN)
-        async with anyio.create_task_group() as tasks:
-            for failure in (DOWN, DOWN, DOWN, *[None] * 100):
-                tasks.start_soon(once, two, failure)
-                await anyio.wait_all_tasks_blocked()
-    paused = [line for line in lines if line["event"] == "llm.paused"]
-    resumed = [line for line in lines if line["event"] == "llm.resumed"]
-    assert {line["role"] for line in paused} == {"search", "judge", "evolve", "vision"}
-    assert len(paused) == len(resumed) == 4
-    assert paused[0]["endpoints"] == {name: "transport: ConnectError" for name in "ab"}
-    assert paused[0]["log_level"] == "warning"
-    assert resumed[0]["paused_s"] == 3 * COOLDOWN_S
-
-
-@on_trio
-async def test_an_outage_that_lasts_too_long_ends_the_wait() -> None:
-    """For who waited through it; one that comes late waits as long as the others did."""
-    one = pool("a", outage_s=100.0)
-    began = anyio.current_time()
-    ended: list[float] = []
-
-    async def call(after: float) -> None:
-        await anyio.sleep(after)
-        since = anyio.current_time()
-        while True:
-            async with one.slot("search", {}, retry=False, since=since) as slot:
-                if slot is None:
-                    ended.append(anyio.current_time() - began)
-                    return
-                slot.settle(DOWN, None)
-
-    await once(one, DOWN)
-    async with anyio.create_task_group() as tasks:
-        tasks.start_soon(call, 0.0)
-        tasks.start_soon(call, 0.0)
-        tasks.start_soon(call, 90.0)
-    assert ended == [100.0, 100.0, 190.0]
-    assert one.waiting == 0
 
 
 @on_trio

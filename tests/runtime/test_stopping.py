@@ -6,15 +6,20 @@ import anyio
 import pytest
 from structlog.testing import capture_logs
 
+from actors.runtime.actor import Actor, handles
 from actors.runtime.errors import ActorDead, StopFailed
 from actors.runtime.supervisor import Supervisor
+from actors.runtime.wiring import ActorSpec, Peers
 from tests.runtime.support import (
     Boom,
     Do,
+    Done,
     DoSafely,
     Journal,
     Note,
     Worker,
+    nothing,
+    obey,
     on_trio,
     outcome,
     relay,
@@ -288,3 +293,69 @@ async def test_a_supervisor_runs_once(journal: Journal) -> None:
         async with system:
             journal("never")
     assert "never" not in journal.lines
+
+
+class Staller(Worker):
+    """Names as stalled what is told to stall."""
+
+    stalls: list[Do]
+
+    def stalled(self) -> list[Do]:
+        """See ``Actor``."""
+        return self.stalls
+
+    @handles(Do)
+    async def do(self, request: Do) -> Done:
+        """Sleep; ``stall N``: after N seconds for ever, as far as anybody can say."""
+        if not request.text.startswith("stall"):
+            return await super().do(request)
+        await anyio.sleep(float(request.text.split()[1]))
+        self.stalls.append(request)
+        await anyio.sleep_forever()
+        raise AssertionError("for ever")
+
+
+def staller(journal: Journal, *, concurrency: int) -> ActorSpec:
+    """An actor ``low`` without peers."""
+
+    def build(_: Peers) -> Actor:
+        low = Staller("low", journal, obey, {}, nothing, nothing)
+        low.stalls = []
+        return low
+
+    return ActorSpec(name="low", factory=build, concurrency=concurrency, mailbox_size=1)
+
+
+@on_trio
+@pytest.mark.parametrize(
+    ("told", "took_s"),
+    [
+        (("stall 0", "stall 0"), 0.0),  # at once, whatever waits behind them
+        (("stall 0", "stall 3"), 3.0),  # found out in the middle of the drain
+        (("stall 0", "sleep 9"), 9.0),  # what can finish is waited for
+    ],
+    ids=["both", "the second later", "one of two"],
+)
+async def test_a_drain_does_not_wait_for_what_stalls(
+    journal: Journal, told: tuple[str, str], took_s: float
+) -> None:
+    """Nor for whoever asked for it, nor for what waits behind it."""
+    specs = [
+        worker(journal, "top", relay, asks=("low",), concurrency=3),
+        staller(journal, concurrency=2),
+    ]
+    async with (
+        Supervisor(specs, settings(drain_s=500.0)) as system,
+        anyio.create_task_group() as tasks,
+    ):
+        for text in (*told, "stall 0") if took_s < 9 else told:
+            asked = system.address("top").ask(Do(text=text))
+            tasks.start_soon(outcome, asked, journal, text)
+            await anyio.wait_all_tasks_blocked()
+        begun = anyio.current_time()
+        with capture_logs() as lines:
+            system.request_stop("test")
+            await system.wait_stopped()
+        assert took_s <= anyio.current_time() - begun <= took_s + 0.25
+    assert [line["event"] for line in lines].count("runtime.stalled") == 1
+    assert "stall 0: ActorDead" in journal.lines

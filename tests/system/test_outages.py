@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 from contextlib import suppress
+from datetime import datetime
 from pathlib import Path
 
 import anyio
@@ -15,6 +17,16 @@ from tests.cache.support import RedisServer
 from tests.system.runs import SMALL, events, result_of, run_to_end, running, settings
 
 pytestmark = [pytest.mark.system, pytest.mark.timeout(180)]
+
+
+IMPATIENT = (
+    *SMALL,
+    "llm.first_token_s=0.5",
+    "llm.breaker_failures=2",
+    "llm.breaker_cooldown_s=0.2",
+    "llm.attempts=2",
+    "llm.backoff_s=0.01",
+)
 
 
 @pytest.mark.parametrize("calls", [300, 420])
@@ -41,15 +53,7 @@ def test_P2_6_an_outage_pauses_the_run_and_scores_nothing(
 ) -> None:
     """Every endpoint hangs for a while: said once, waited for, and the result is the same."""
     workspace = tmp_path / "run"
-    impatient = (
-        *SMALL,
-        "llm.first_token_s=0.5",
-        "llm.breaker_failures=2",
-        "llm.breaker_cooldown_s=0.2",
-        "llm.attempts=2",
-        "llm.backoff_s=0.01",
-    )
-    with running(*settings(impatient), "--workspace", str(workspace)) as run:
+    with running(*settings(IMPATIENT), "--workspace", str(workspace)) as run:
         twin = int(run.wait_for("twin.up").rpartition("pid=")[2])
         run.wait_for("epoch.start")
         os.kill(twin, signal.SIGSTOP)
@@ -63,6 +67,68 @@ def test_P2_6_an_outage_pauses_the_run_and_scores_nothing(
         run.wait_for("llm.resumed")
         run.finish(0)
     assert result_of(workspace) == undisturbed_result
+
+
+def test_a_stop_in_an_outage_does_not_wait_and_is_resumed_to_the_same_end(
+    tmp_path: Path, undisturbed_result: dict[str, object]
+) -> None:
+    """One signal: what only waits for an endpoint is let go; no drain of ten minutes."""
+    workspace = tmp_path / "run"
+    patient = (*IMPATIENT, "runtime.drain_s=600")
+    with running(*settings(patient), "--workspace", str(workspace)) as run:
+        twin = int(run.wait_for("twin.up").rpartition("pid=")[2])
+        run.wait_for("epoch.start")
+        os.kill(twin, signal.SIGSTOP)
+        try:
+            run.wait_for("llm.paused")
+            run.signal(signal.SIGINT)
+            run.wait_for("runtime.stalled")
+        finally:
+            with suppress(ProcessLookupError):
+                os.kill(twin, signal.SIGCONT)
+        run.finish(75)
+    run_to_end("--resume", str(workspace))
+    assert result_of(workspace) == undisturbed_result
+
+
+def test_an_endpoint_that_never_answers_ends_the_run_soon(tmp_path: Path) -> None:
+    """Not after a day, and not once per wave of questions: with where, why and what to do."""
+    with socket.socket() as closed:  # bound, and never listened to
+        closed.bind(("127.0.0.1", 0))
+        base_url = f"http://127.0.0.1:{closed.getsockname()[1]}/v1"
+        config = tmp_path / "mine.yaml"
+        config.write_text(
+            "run: {name: mine}\n"
+            "llm:\n"
+            "  endpoints:\n"
+            f"    - {{name: x, base_url: '{base_url}', model: m, roles: [search, judge, evolve]}}\n"
+            "  first_answer_s: 1\n"
+            "  breaker_cooldown_s: 0.1\n"
+            "  backoff_s: 0.01\n",
+            encoding="utf-8",
+        )
+        workspace = tmp_path / "run"
+        done = run_to_end(str(config), "--workspace", str(workspace), expect=75)
+    trouble = f"x {base_url}: connection refused"
+    said = [line for line in done.stderr.splitlines() if "llm.paused" in line]
+    assert len(said) == 1
+    assert (
+        "search, judge, evolve: no endpoint answers (not one of them has answered yet)" in said[0]
+    )
+    assert trouble in said[0]
+    assert "wrong base_url? try: bin/train CONFIG --check" in said[0]
+    assert f"no endpoint of role search has answered yet, in 1 s: {trouble}" in done.stderr
+    assert "(bin/train CONFIG --check tries every endpoint)" in done.stderr
+    assert f"--resume {workspace}" in done.stderr
+    told = {event["event"]: event for event in events(workspace)}
+    [paused] = [event for event in events(workspace) if event["event"] == "llm.paused"]
+    began, ended = (
+        datetime.fromisoformat(str(told[name]["timestamp"])) for name in ("llm.paused", "run.ended")
+    )
+    # three tries of three waves of questions would each wait anew
+    assert (ended - began).total_seconds() < 6
+    assert "question_id" not in paused
+    assert (paused["never_answered"], paused["waits_at_most_s"]) == (True, 1.0)
 
 
 @pytest.mark.anyio
