@@ -19,9 +19,10 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
-from tests.bench.factorial_run import BUDGET, QS, WORLDS, Training, simulate
-from tests.bench.gate_training import RULES, train
-from tests.bench.planted import STUDY, Setting, plant
+from actors.commands.simulated.planted import STUDY, Setting, plant
+from actors.commands.simulated.training import Training, train
+from tests.bench.factorial_run import BUDGET, QS, WORLDS, simulate
+from tests.bench.gate_training import RULES
 
 __all__ = ["NULL", "LemmaRow", "lemma", "main", "table"]
 
@@ -70,7 +71,7 @@ def lemma(
     ]
     rows = []
     for place, q in enumerate(QS):
-        adopted = [sum(run[place].adopted) for run in trainings]
+        adopted = [sum(run[place].accepted) for run in trainings]
         share = statistics.fmean(n > 0 for n in adopted)
         rows.append(
             LemmaRow(
@@ -88,8 +89,8 @@ def lemma(
 
 def _table_line(rule: str, trainings: Sequence[Training]) -> str:
     gains = [one.gain for one in trainings]
-    kinds = [statistics.fmean(one.adopted[kind] for one in trainings) for kind in range(3)]
-    false = [(one.adopted[0] + one.adopted[1]) / max(1, sum(one.adopted)) for one in trainings]
+    kinds = [statistics.fmean(one.accepted[kind] for one in trainings) for kind in range(3)]
+    false = [one.false_share for one in trainings]
     error = statistics.stdev(gains) / math.sqrt(len(gains))
     cells = [
         rule,
@@ -98,7 +99,7 @@ def _table_line(rule: str, trainings: Sequence[Training]) -> str:
         f"{statistics.fmean(gain < 0 for gain in gains):.3f}",
         f"{kinds[0]:.2f}/{kinds[1]:.2f}/{kinds[2]:.1f}",
         f"{statistics.fmean(false):.3f}",
-        f"{statistics.fmean(one.draws for one in trainings):.0f}",
+        f"{statistics.fmean(one.evaluations for one in trainings):.0f}",
         _STUDY_ROWS.get(rule, "- | - | - | - | -"),
     ]
     return f"| {' | '.join(cells)} |"
@@ -113,22 +114,7 @@ def table(n_seeds: int, beside: Sequence[str], setting: Setting = STUDY) -> str:
         "|---|---|---|---|---|---|---|---|---|---|---|---|",
     ]
     for name in beside:
-        others = [(train(world, RULES[name]()), world) for world in worlds]
-        lines.append(
-            _table_line(
-                name,
-                [
-                    Training(
-                        gain=one.gain,
-                        adopted=one.accepted,
-                        made=one.made,
-                        draws=one.candidate + one.baseline,
-                        sentinels_ok=True,
-                    )
-                    for one, _ in others
-                ],
-            )
-        )
+        lines.append(_table_line(name, [train(world, RULES[name]()) for world in worlds]))
         _told(f"{name} done")
     plain = [simulate(world) for world in worlds]
     for place, q in enumerate(QS):

@@ -19,26 +19,47 @@ import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Literal
 
 import msgspec
-import numpy as np
 
+from actors.commands.simulated.gate_rule import Gate
+from actors.commands.simulated.planted import STUDY, Setting, plant
+from actors.commands.simulated.rules import Rule, Strict
+from actors.commands.simulated.training import Training, train
 from protocol.settings import GateSettings
-from tests.bench.planted import SMALL, STUDY, Planted, Setting, accuracies, plant
 from tests.bench.training_figure import Bar, Panel, figure
-from tests.bench.training_gate import Gate, gate_with
-from tests.bench.training_rules import (
-    Always,
-    McNemar,
-    Minibatch,
-    Rule,
-    Strict,
-    Test,
-)
+from tests.bench.training_rules import Always, McNemar, Minibatch
 
-__all__ = ["RULES", "Row", "Training", "drawing", "main", "run", "summarise", "table", "train"]
+__all__ = ["RULES", "Row", "drawing", "main", "run", "summarise", "table"]
 
 _NEVER_FRESH = 10**9
+
+
+def gate_with(
+    profile: Literal["balanced", "growth", "audit"] = "balanced",
+    *,
+    small: float = 0.2,
+    large: float = 0.1,
+    draws_small: int = 3,
+    fresh_after: int = 4,
+) -> GateSettings:
+    """The defaults of the configuration, but for what is given."""
+    return GateSettings(
+        profile=profile,
+        alpha_small=small,
+        alpha_large=large,
+        small_units=24,
+        seed_draw=True,
+        draws_small=draws_small,
+        draws_large=1,
+        ema_decay=0.7,
+        max_missing_share=0.05,
+        futility_power=0.1,
+        harm_e=10.0,
+        missing_retries=2,
+        fresh_after=fresh_after,
+    )
 
 
 def _plain(small: float, large: float) -> GateSettings:
@@ -74,28 +95,12 @@ RULES: dict[str, Callable[[], Rule]] = {
 
 ``one draw``: the gate as the study simulated it, by its levels for small and large classes (two
 stages: ``.3 + .3``), with one baseline draw everywhere and a snapshot that is kept until an accept;
-``early`` and ``renewed`` undo two differences from it (see ``training_gate.Gate``).
+``early`` and ``renewed`` undo two differences from it (see ``gate_rule.Gate``).
 The last three are the profiles as they are configured by default.
 """
 
 SLOW = ("balanced", "growth", "audit")
 """Three baseline draws per question of a small class: futility is sampled, seconds a training."""
-
-
-class Training(msgspec.Struct, frozen=True, kw_only=True):
-    """What one training came to.
-
-    gain: of the true accuracy over all units, in points. small_gain: the mean over the small
-    classes. accepted: useless, harmful, helpful. answers: candidate's and baseline's.
-    """
-
-    gain: float
-    small_gain: float
-    tests: int
-    accepted: tuple[int, int, int]
-    made: tuple[int, int, int]
-    candidate: int
-    baseline: int
 
 
 class Row(msgspec.Struct, frozen=True, kw_only=True):
@@ -120,55 +125,6 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     answers: tuple[float, float]
 
 
-def train(planted: Planted, rule: Rule) -> Training:
-    """One training from the seed's skills to the end."""
-    setting = planted.setting
-    logits = list(planted.logits)
-    start = [float(accuracies(own).mean()) for own in logits]
-    versions = [0] * len(logits)
-    accepted, made = [0, 0, 0], [0, 0, 0]
-    tests = candidate_answers = baseline_answers = 0
-    for epoch in range(setting.n_epochs):
-        for task in range(len(logits)):
-            for nth, candidate in enumerate(planted.candidates[task][epoch]):
-                after = logits[task] + candidate.shift
-                tried = rule.test(
-                    Test(
-                        seed=planted.seed,
-                        task=task,
-                        epoch=epoch,
-                        nth=nth,
-                        version=versions[task],
-                        current=accuracies(logits[task]),
-                        candidate=accuracies(after),
-                    )
-                )
-                kind = (0, 2, 1)[candidate.sign]
-                made[kind] += 1
-                tests += tried.tested
-                candidate_answers += tried.candidate
-                baseline_answers += tried.baseline
-                if tried.accepted:
-                    accepted[kind] += 1
-                    versions[task] += 1
-                    logits[task] = after
-        rule.end_epoch()
-    gains = [
-        100.0 * (float(accuracies(own).mean()) - before)
-        for own, before in zip(logits, start, strict=True)
-    ]
-    small = [gain for gain, n in zip(gains, setting.sizes, strict=True) if n <= SMALL]
-    return Training(
-        gain=float(np.average(gains, weights=setting.sizes)),
-        small_gain=statistics.fmean(small) if small else math.nan,
-        tests=tests,
-        accepted=(accepted[0], accepted[1], accepted[2]),
-        made=(made[0], made[1], made[2]),
-        candidate=candidate_answers,
-        baseline=baseline_answers,
-    )
-
-
 def summarise(rule: str, trainings: Sequence[Training]) -> Row:
     """Means over trainings. Raises statistics.StatisticsError for fewer than two."""
     gains = [one.gain for one in trainings]
@@ -188,7 +144,7 @@ def summarise(rule: str, trainings: Sequence[Training]) -> Row:
         made=(made[0], made[1], made[2]),
         tests=statistics.fmean(one.tests for one in trainings),
         false_share=(kinds[0][0] + kinds[1][0]) / total if total else 0.0,
-        answers=_mean([float(one.candidate + one.baseline) for one in trainings]),
+        answers=_mean([float(one.evaluations) for one in trainings]),
     )
 
 

@@ -8,17 +8,9 @@ import xml.etree.ElementTree as ET
 import msgspec
 import pytest
 
-from tests.bench.gate_training import (
-    RULES,
-    Row,
-    Training,
-    drawing,
-    main,
-    summarise,
-    table,
-    train,
-)
-from tests.bench.planted import STUDY, Setting, accuracies, plant, shift_for
+from actors.commands.simulated.planted import STUDY, Setting, accuracies, plant, shift_for
+from actors.commands.simulated.training import Training, train
+from tests.bench.gate_training import RULES, Row, drawing, main, summarise, table
 from tests.bench.training_figure import Bar, Panel, figure
 
 SMALL = msgspec.structs.replace(STUDY, sizes=(8, 12, 16, 20), n_epochs=2, n_candidates=3)

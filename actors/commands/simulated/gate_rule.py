@@ -1,4 +1,4 @@
-"""The gate as a rule of ``gate_training``: its own order, ladder, levels, decision and state.
+"""The ladder gate as a rule: its own order, ladder, levels, decision and state.
 
 Nothing is modelled but the answers. What the actor does between a candidate and its decision is
 done here with the same functions, without a message.
@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import Literal
 
 import msgspec
 
 from actors.baseline.snapshot import assemble
+from actors.commands.simulated.rules import CANDIDATE, SECOND, SECOND_BASE, Right, Test, Tried
 from actors.gate.decide import Answers, LadderUnit, Rules, Standing, decide
 from actors.gate.ema import fold, lookup
 from actors.gate.eprocess import UnitResult
@@ -24,9 +24,8 @@ from actors.gate.state import GateState, advance, in_force, known_difficulty
 from protocol.dataset import Question, Unit
 from protocol.rows import BaselineRow, DecisionRow, OutcomeRow
 from protocol.settings import GateSettings
-from tests.bench.training_rules import CANDIDATE, SECOND, SECOND_BASE, Right, Test, Tried
 
-__all__ = ["Gate", "gate_with"]
+__all__ = ["Gate"]
 
 _PROMPTS = "v1"
 _NEVER = 1e-300  # a level that nothing reaches: what comes back is untestable
@@ -123,32 +122,6 @@ class Gate:
             standing = decide(ladder, blocks, rules)
         assert standing is not None, "the last block decides"
         return standing, start
-
-
-def gate_with(
-    profile: Literal["balanced", "growth", "audit"] = "balanced",
-    *,
-    small: float = 0.2,
-    large: float = 0.1,
-    draws_small: int = 3,
-    fresh_after: int = 4,
-) -> GateSettings:
-    """The defaults of the configuration, but for what is given."""
-    return GateSettings(
-        profile=profile,
-        alpha_small=small,
-        alpha_large=large,
-        small_units=24,
-        seed_draw=True,
-        draws_small=draws_small,
-        draws_large=1,
-        ema_decay=0.7,
-        max_missing_share=0.05,
-        futility_power=0.1,
-        harm_e=10.0,
-        missing_retries=2,
-        fresh_after=fresh_after,
-    )
 
 
 @lru_cache(maxsize=64)

@@ -1,10 +1,11 @@
-"""A planted world without language: classes of questions whose true accuracies are known.
+"""A planted world without language: classes of questions whose true accuracies are known. Pure.
 
 The population and the prior of the gate's study: p ~ 0.6 Beta(18, 2) + 0.2 Beta(4, 16) + 0.2
-Beta(10, 10), mean .68. A class is a set of questions, one per unit. A candidate edit shifts every
-question of its class by the same number of logits: none, or as many as move the population's mean
-by 5 to 20 points up or down. Edits come from nowhere: they have read no answer, so that a rule is
-tried and nothing else. All of it follows from a seed, and is the same under every rule.
+Beta(10, 10), mean .68. A class is a set of questions, one per unit, and a second set as large that
+nothing is ever trained or tested on. A candidate edit shifts every question of its class by the
+same number of logits: none, or as many as move the population's mean by 5 to 20 points up or down.
+Edits come from nowhere: they have read no answer, so that a rule is tried and nothing else. All of
+it follows from a seed, and is the same under every rule.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ __all__ = [
     "SMALL",
     "STUDY",
     "Candidate",
+    "Floats",
     "Planted",
     "Setting",
     "accuracies",
@@ -37,6 +39,7 @@ SMALL = 16
 _SHARES = (0.6, 0.2, 0.2)
 _SHAPES = ((18.0, 2.0), (4.0, 16.0), (10.0, 10.0))
 _CALIBRATION = 40_000
+_WORLD, _FRESH = 0, 9  # what a generator of a seed is for
 
 
 class Setting(msgspec.Struct, frozen=True, kw_only=True):
@@ -68,19 +71,47 @@ STUDY = Setting(
 
 
 class Candidate(msgspec.Struct, frozen=True):
-    """An edit. sign: 1 helpful, 0 useless, -1 harmful. shift: in logits."""
+    """An edit. sign: 1 helpful, 0 useless, -1 harmful. shift: in logits.
+
+    on: the units that it shifts; fresh_on: of the fresh questions; None: all of its class.
+    """
 
     sign: int
     shift: float
+    on: tuple[int, ...] | None = None
+    fresh_on: tuple[int, ...] | None = None
+
+    def shifts(self, n_units: int) -> Floats:
+        """Logits that it adds, by unit."""
+        return _spread(self.shift, self.on, n_units)
+
+    def fresh_shifts(self, n_questions: int) -> Floats:
+        """Logits that it adds, by fresh question."""
+        return _spread(self.shift, self.fresh_on, n_questions)
 
 
 class Planted(msgspec.Struct, frozen=True, kw_only=True):
-    """One world. logits: [class][unit]; candidates: [class][epoch][nth]."""
+    """One world. names: of the classes.
+
+    logits: [class][unit]; fresh: [class][question that is never asked in training].
+    candidates: [class][epoch][nth].
+    """
 
     seed: int
-    setting: Setting
+    names: tuple[str, ...]
     logits: tuple[Floats, ...]
+    fresh: tuple[Floats, ...]
     candidates: tuple[tuple[tuple[Candidate, ...], ...], ...]
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """Units per class."""
+        return tuple(len(own) for own in self.logits)
+
+    @property
+    def n_epochs(self) -> int:
+        """Epochs that candidates are there for."""
+        return len(self.candidates[0])
 
 
 def accuracies(logits: Floats) -> Floats:
@@ -97,7 +128,7 @@ def shift_for(effect: float) -> float:
 
 def plant(seed: int, setting: Setting = STUDY) -> Planted:
     """The world of a seed."""
-    draw = np.random.default_rng([seed, 0])
+    draw = np.random.default_rng([seed, _WORLD])
     logits = tuple(_population(draw, n_units) for n_units in setting.sizes)
     candidates = tuple(
         tuple(
@@ -106,7 +137,14 @@ def plant(seed: int, setting: Setting = STUDY) -> Planted:
         )
         for _ in setting.sizes
     )
-    return Planted(seed=seed, setting=setting, logits=logits, candidates=candidates)
+    later = np.random.default_rng([seed, _FRESH])
+    return Planted(
+        seed=seed,
+        names=tuple(f"c{task:02d}" for task in range(len(setting.sizes))),
+        logits=logits,
+        fresh=tuple(_population(later, n_units) for n_units in setting.sizes),
+        candidates=candidates,
+    )
 
 
 def answers_key(task: int, epoch: int, nth: int, arm: int) -> tuple[int, ...]:
@@ -117,6 +155,14 @@ def answers_key(task: int, epoch: int, nth: int, arm: int) -> tuple[int, ...]:
 def uniform(seed: int, key: tuple[int, ...], n_units: int) -> Floats:
     """The luck of one pass over a class: a question is answered right if it lies below p."""
     return np.random.default_rng([seed, *key]).random(n_units)
+
+
+def _spread(shift: float, on: tuple[int, ...] | None, n: int) -> Floats:
+    if on is None:
+        return np.full(n, shift)
+    result = np.zeros(n)
+    result[list(on)] = shift
+    return result
 
 
 def _candidate(draw: np.random.Generator, setting: Setting) -> Candidate:
