@@ -49,10 +49,14 @@ class GetUnits(Request[FactorialUnits | Refused], frozen=True, kw_only=True, tag
 
 
 class ClassFold(Message, frozen=True, kw_only=True, tag=True):
-    """The units of a class that proposals may read, by id; the others are tested on."""
+    """The units of a class that proposals may read, by id; the others are tested on.
+
+    pairs: of each phase, the certification last.
+    """
 
     task_type: str
     design: tuple[str, ...]
+    pairs: tuple[int, ...]
 
 
 class FactorialPlan(Message, frozen=True, kw_only=True, tag=True):

@@ -28,6 +28,7 @@ from actors.gate.factorial.states import (
     needs_pairs,
 )
 from actors.gate.factorial.stepup import evidence_of, step_up
+from actors.gate.factorial_telling import tell_decision, tell_edit, tell_pair
 from actors.gate.levels import q_of
 from actors.gate.pair_draws import DrawnPair, PairTask, draw_pair, known_answers
 from actors.gate.phase import (
@@ -168,7 +169,11 @@ async def plan_factorial(desk: Desk, request: PlanFactorial) -> FactorialPlan | 
     shown = preview(schedule, q_of(desk.settings), exact_alpha(desk.settings.cap))
     return FactorialPlan(
         folds=tuple(
-            ClassFold(task_type=own.task_type, design=tuple(unit.unit_id for unit in own.design))
+            ClassFold(
+                task_type=own.task_type,
+                design=tuple(unit.unit_id for unit in own.design),
+                pairs=own.pairs,
+            )
             for own in schedule.classes
         ),
         n_pairs=schedule.n_pairs,
@@ -224,7 +229,9 @@ async def run_phase(desk: Desk, request: RunPhase) -> PhaseDone | PhaseStopped |
     now = [
         edit for edit in own.after(request.phase - 1, desk.settings) if edit.born <= request.phase
     ]
+    told = {"class": request.task_type, "phase": request.phase}
     if not needs_pairs(now):
+        log.info("factorial.phase_done", pairs=0, drawn_now=0, void=0, **told)
         return PhaseDone(pairs=0, void=0, drawn_now=0)
     before = {row.pair: row for row in own.pairs if row.phase == request.phase}
     wanted = phase_pairs(own.schedule, request.task_type, request.phase)
@@ -232,8 +239,8 @@ async def run_phase(desk: Desk, request: RunPhase) -> PhaseDone | PhaseStopped |
     if not before:
         await desk.ledger.ask(Record(scope=request.scope, rows=rows))
     waiting = [row for row in rows if row.state == "open"]
-    told = {"class": request.task_type, "phase": request.phase, "pairs": len(rows)}
-    log.info("factorial.phase", waiting=len(waiting), **told)
+    lost_before = sum(row.state == "void" for row in rows)
+    log.info("factorial.phase", pairs=len(rows), waiting=len(waiting), void=lost_before, **told)
     drawn = await _draw(desk, request, waiting, own.texts(request.phase))
     lost = [one for one in drawn if one.missed]
     stopped = len(drawn) < len(waiting)
@@ -245,8 +252,11 @@ async def run_phase(desk: Desk, request: RunPhase) -> PhaseDone | PhaseStopped |
     if lost:
         void = tuple(voided(one.row, one.a, one.b) for one in lost)
         await desk.ledger.ask(Record(scope=request.scope, rows=void))
-    n_void = len(lost) + sum(row.state == "void" for row in rows)
-    log.info("factorial.phase_done", drawn_now=len(drawn) - len(lost), void=n_void, **told)
+        for row in void:
+            tell_pair(row)
+    n_void = len(lost) + lost_before
+    n_now = len(drawn) - len(lost)
+    log.info("factorial.phase_done", pairs=len(rows), drawn_now=n_now, void=n_void, **told)
     return PhaseDone(pairs=len(rows), void=n_void, drawn_now=len(drawn) - len(lost))
 
 
@@ -284,6 +294,7 @@ async def _draw(
         whole = answered(row, pair.a, pair.b)
         if whole is not None:
             await desk.ledger.ask(Record(scope=request.scope, rows=(whole,)))
+            tell_pair(whole)
         drawn.append(pair)
 
     async with anyio.create_task_group() as group:
@@ -368,16 +379,9 @@ async def _decide(desk: Desk, classes: Sequence[_Class]) -> FactorialRunRow:
     )
     rows = final_rows([row for own in classes for row in own.edits], ended)
     await desk.ledger.ask(Record(rows=(*rows, run)))
-    tell = log.info if sentinels.ok else log.error
-    tell(
-        "factorial.decided",
-        edits=run.n_edits,
-        adopted=list(adopted),
-        tau=run.tau,
-        cut=run.cut,
-        sentinels_ok=run.ok,
-        sentinel_p=run.sentinel_p,
-    )
+    for row in rows:
+        tell_edit(row)
+    tell_decision(run, adopted)
     return run
 
 

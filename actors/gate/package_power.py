@@ -16,10 +16,11 @@ import msgspec
 
 from actors.gate.power import REDRAW
 
-__all__ = ["PACKAGE_ALPHA", "PackagePower", "package_power"]
+__all__ = ["PACKAGE_ALPHA", "PackagePower", "enough_questions", "package_power"]
 
 PACKAGE_ALPHA = 0.05
 _STEPS = 20
+_LARGER = tuple(1.0 + step / 8 for step in range(1, 25))
 
 
 class PackagePower(msgspec.Struct, frozen=True, kw_only=True):
@@ -49,6 +50,21 @@ def package_power(n_questions: int, n_wrong: int, alpha: float = PACKAGE_ALPHA) 
         gain_50=gains[0],
         gain_80=gains[1],
     )
+
+
+def enough_questions(power: PackagePower) -> int | None:
+    """How many questions, as many of them wrong, bring a gain within reach with .8, roughly.
+
+    None: not even four times as many, or it is within reach already.
+    """
+    if power.gain_80 is not None or power.n_wrong == 0:
+        return None
+    for factor in _LARGER:
+        n_questions = math.ceil(power.n_questions * factor)
+        n_wrong = round(n_questions * power.n_wrong / power.n_questions)
+        if _gain(n_questions, n_wrong, power.alpha, 0.8) is not None:
+            return n_questions
+    return None
 
 
 def _gain(n_questions: int, n_wrong: int, alpha: float, wanted: float) -> float | None:

@@ -125,12 +125,15 @@ def too_little(
 def outage(run_key: str, counted: Score, results: Sequence[Answered | Missed]) -> Refused:
     """Why the pass does not count, by what the endpoint or the disk said."""
     missed = [result for result in results if isinstance(result, Missed)]
+    nothing = counted.missing == counted.planned
+    try_all = " (bin/train CONFIG --check tries every endpoint)" if nothing else ""
     return Refused(
         what=(
             f"{run_key}: only {counted.coverage:.1%} of {counted.planned} questions were "
             f"answered, {counted.missing} are missing"
         ),
-        remedy="mend what the reasons name, then resume; nothing is lost, nothing was scored",
+        remedy=f"mend what the reasons name{try_all}, then resume; nothing is lost, "
+        "nothing was scored",
         details=reasons_of(missed),
         passing=not any(result.lasting for result in missed),
     )

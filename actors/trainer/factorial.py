@@ -169,7 +169,7 @@ async def _class_epoch(run: _Run, epoch: int, fold: ClassFold) -> Drained | Refu
     done = len(rows_of(StepRow, found))
     n_units = len(run.units[fold.task_type]) - len(fold.design)
     planned = {"class": fold.task_type, "steps": 1, "done": done, "units": n_units}
-    log.info("class.planned", epoch=epoch, **planned)
+    log.info("class.planned", epoch=epoch, pairs=fold.pairs[epoch - 1], **planned)
     if not done:
         if run.peers.draining():
             return Drained()

@@ -7,10 +7,25 @@ from pathlib import Path
 
 from tests.system.runs import SMALL, result_of, run_to_end, settings
 
-__all__ = ["TINY", "differing", "undisturbed"]
+__all__ = ["DESIGNS", "FACTORIAL", "TINY", "differing", "undisturbed"]
 
 TINY = (*SMALL, "trainer.epochs=1")
 """Still every kind of durable action: a step, a slow update, a checkpoint, a manifest."""
+
+FACTORIAL = (
+    "run.seed=5",  # of the first few the one in which a later edit joins a group that is adopted
+    "gate.design=factorial",
+    "gate.budget=160",
+    "trainer.slow_update=false",
+    "trainer.epochs=2",
+    "trainer.run_holdout_eval=false",
+    "data.trainable_min_units=30",
+    "runtime.backoff_s=0.01",
+)
+"""The same two classes: ten edits, three phases of 54 pairs, a drop, an adoption."""
+
+DESIGNS = {"ladder": SMALL, "factorial": FACTORIAL}
+"""Settings of a small run, by ``gate.design``."""
 
 _OF_SETTINGS = ("run_id", "settings_sha256")
 

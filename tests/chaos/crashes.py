@@ -1,6 +1,7 @@
 """Actors that crash at random, many in one run: the end must be the undisturbed one.
 
     python -m tests.chaos.crashes --runs 20 --seed 0
+    python -m tests.chaos.crashes --design factorial
 
 Which actors, and at which of their messages, follows from the seed. An actor that crashes twice
 over one and the same message may end the run (PoisonMessage, exit 1): it must then go on with
@@ -19,7 +20,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from tests.chaos.comparing import differing
+from tests.chaos.comparing import DESIGNS, differing
 from tests.chaos.invariants import broken
 from tests.system.runs import (
     SMALL,
@@ -87,15 +88,17 @@ def main(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.chaos.crashes", description=__doc__)
     parser.add_argument("--runs", type=int, default=20)
     parser.add_argument("--seed", type=int, default=0, help="of the first run")
+    parser.add_argument("--design", choices=sorted(DESIGNS), default="ladder")
     known = parser.parse_args(arguments)
+    given = DESIGNS[known.design]
     verdicts: Counter[str] = Counter()
     with tempfile.TemporaryDirectory() as made:
         folder = Path(made)
-        run_to_end(*settings(SMALL), "--workspace", str(folder / "whole"))
+        run_to_end(*settings(given), "--workspace", str(folder / "whole"))
         expected, messages = result_of(folder / "whole"), handled(folder / "whole")
         for seed in range(known.seed, known.seed + known.runs):
             workspace, plan = folder / f"c{seed}", crash_plan(messages, seed)
-            how, problems = run_crashing(workspace, plan)
+            how, problems = run_crashing(workspace, plan, given)
             if how != "NOT RESUMED":
                 problems += differing(result_of(workspace), expected)
             verdict = how if not problems else f"DIFFERS {'; '.join(problems)}"

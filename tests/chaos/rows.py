@@ -9,6 +9,12 @@ from math import isclose
 import msgspec
 
 from actors.ledger.reader import Reader
+from protocol.factorial_rows import (
+    FactorialEditRow,
+    FactorialRunRow,
+    FactorialScheduleRow,
+    PairRow,
+)
 from protocol.keys import baseline_key
 from protocol.rows import (
     AttemptRow,
@@ -33,6 +39,7 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     """``run.db``, read. outcomes: by pass, then question. traces: by pass and question, in order.
 
     last: the last whole epoch, 0 before the first.
+    schedules: a row per class under the factorial gate, else none. tested: its edits.
     """
 
     outcomes: dict[str, dict[str, OutcomeRow]]
@@ -48,6 +55,10 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     epochs: list[EpochRow]
     baseline: list[BaselineRow]
     attempts: list[AttemptRow]
+    schedules: list[FactorialScheduleRow]
+    tested: list[FactorialEditRow]
+    pairs: list[PairRow]
+    factorial_runs: list[FactorialRunRow]
 
     @property
     def last(self) -> int:
@@ -77,6 +88,10 @@ def read_run(reader: Reader) -> Run:
         epochs=reader.rows(EpochRow),
         baseline=reader.rows(BaselineRow),
         attempts=reader.rows(AttemptRow),
+        schedules=reader.rows(FactorialScheduleRow),
+        tested=reader.rows(FactorialEditRow),
+        pairs=reader.rows(PairRow),
+        factorial_runs=reader.rows(FactorialRunRow),
     )
 
 

@@ -2,12 +2,15 @@
 
     python -m tests.chaos.sweep                     every label, first and last, before and after
     python -m tests.chaos.sweep --only "run.db"     labels that hold these words
+    python -m tests.chaos.sweep --points 5          five of each label, evenly over the run
     python -m tests.chaos.sweep --random 100        that many kill -9 at random moments instead
+    python -m tests.chaos.sweep --design factorial  a run under gate.design=factorial
 
 A workspace that died before it had its name is no workspace: the same command is given again,
 else ``--resume``. Whatever was killed must end with the same documents, decisions, evaluation
 rows, outcomes and traces as the run that nobody disturbed, and no row of it may be wrong or double
-(``invariants``). Prints a table; exit 1 if any differs.
+(``invariants``); of the factorial gate's pairs nothing that the dead run had written may be drawn
+anew (``kept``). Prints a table; exit 1 if any differs.
 """
 
 from __future__ import annotations
@@ -26,8 +29,9 @@ from pathlib import Path
 
 import msgspec
 
-from tests.chaos.comparing import differing
+from tests.chaos.comparing import DESIGNS, differing
 from tests.chaos.invariants import broken
+from tests.chaos.kept import changed, written
 from tests.system.runs import SMALL, command, environment, result_of, settings
 
 __all__ = ["Kill", "go_on", "kill_at", "kills", "main", "run_killed", "undisturbed"]
@@ -62,11 +66,15 @@ def undisturbed(
     return result_of(workspace), labels, time.monotonic() - began
 
 
-def kills(labels: Counter[str], only: str) -> Iterator[Kill]:
-    """The first and the last time that each label is reached, before and after the action."""
+def kills(labels: Counter[str], only: str, n_points: int = 2) -> Iterator[Kill]:
+    """The first and the last time that each label is reached, before and after the action.
+
+    n_points: how many times of each label, from the first to the last and evenly between.
+    """
     for label, times in sorted(labels.items()):
         if only in label:
-            for nth in sorted({1, times}):
+            gaps = max(1, n_points - 1)
+            for nth in sorted({1 + (times - 1) * place // gaps for place in range(gaps + 1)}):
                 for when in ("before", "after"):
                     yield Kill(label, nth, when)
 
@@ -117,12 +125,23 @@ def kill_at(workspace: Path, after_s: float, assignments: tuple[str, ...] = SMAL
     return process.wait()
 
 
-def _tried(name: str, workspace: Path, code: int, expected: dict[str, object]) -> tuple[str, str]:
+def _tried(
+    name: str,
+    workspace: Path,
+    code: int,
+    expected: dict[str, object],
+    assignments: tuple[str, ...],
+) -> tuple[str, str]:
     """Go on and compare; the verdict in a word or two."""
-    problem = go_on(workspace)
+    before = written(workspace)
+    problem = go_on(workspace, assignments)
     if problem:
         return name, f"NOT RESUMED {problem}"
-    wrong = [*differing(result_of(workspace), expected), *broken(workspace)]
+    wrong = [
+        *differing(result_of(workspace), expected),
+        *broken(workspace),
+        *changed(workspace, before),
+    ]
     shutil.rmtree(workspace)
     if wrong:
         return name, f"DIFFERS {'; '.join(wrong)}"
@@ -133,28 +152,31 @@ def main(arguments: Sequence[str]) -> int:
     """Run the sweep; returns the exit code."""
     parser = argparse.ArgumentParser(prog="python -m tests.chaos.sweep", description=__doc__)
     parser.add_argument("--only", default="", help="labels that hold these words")
+    parser.add_argument("--points", type=int, default=2, help="of each label (default: 2)")
+    parser.add_argument("--design", choices=sorted(DESIGNS), default="ladder")
     parser.add_argument("--random", type=int, metavar="N", help="N kills at random moments")
     parser.add_argument("--seed", type=int, default=0, help="of the random moments")
     known = parser.parse_args(arguments)
+    given = DESIGNS[known.design]
     verdicts: Counter[str] = Counter()
     with tempfile.TemporaryDirectory() as made:
         folder = Path(made)
-        expected, labels, seconds = undisturbed(folder)
+        expected, labels, seconds = undisturbed(folder, given)
         print(f"undisturbed: {seconds:.1f} s, {labels.total()} durable actions", flush=True)
         if known.random is None:
-            for number, kill in enumerate(kills(labels, known.only)):
+            for number, kill in enumerate(kills(labels, known.only, known.points)):
                 workspace = folder / f"k{number}"
-                code = run_killed(kill, workspace)
+                code = run_killed(kill, workspace, given)
                 name = f"{kill.when:>6} {kill.label} #{kill.nth}"
-                verdicts[_say(*_tried(name, workspace, code, expected))] += 1
+                verdicts[_say(*_tried(name, workspace, code, expected, given))] += 1
         else:
             moments = random.Random(known.seed)
             for number in range(known.random):
                 workspace = folder / f"r{number}"
                 moment = moments.uniform(0.5, seconds)
-                code = kill_at(workspace, moment)
+                code = kill_at(workspace, moment, given)
                 name = f"at {moment:6.2f} s"
-                verdicts[_say(*_tried(name, workspace, code, expected))] += 1
+                verdicts[_say(*_tried(name, workspace, code, expected, given))] += 1
     print(", ".join(f"{count} {verdict}" for verdict, count in verdicts.items()))
     return 0 if set(verdicts) <= {"same"} else 1
 

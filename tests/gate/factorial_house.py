@@ -51,8 +51,10 @@ __all__ = [
     "SEED",
     "SETTINGS",
     "House",
+    "Surroundings",
     "edit_row",
     "opened",
+    "outcome_row",
     "units_of",
 ]
 
@@ -104,7 +106,7 @@ def edit_row(name: str, position: int, born: int = 1, group: str | None = None) 
 
 
 @dataclass
-class _Context:
+class Surroundings:
     """What the runtime would give."""
 
     tasks: anyio.abc.TaskGroup
@@ -146,7 +148,7 @@ class House:
         self._path = path
         self._truth = truth
         self._settings = settings
-        self._context = _Context(tasks)
+        self._context = Surroundings(tasks)
 
     async def start(self) -> GateActor:
         """A fresh incarnation."""
@@ -227,12 +229,13 @@ class House:
             self._context.draining = True
         chance = self._truth(request)
         if chance is None:
+            await self.database.apply([Record(rows=(_lost_row(request, self.missed_as),))])
             return Missed(question_id=qid, kind=self.missed_as, detail="lost")
         right = keyed_integer(request.salt, qid, "luck") / 2**256 < chance
         if self._forced is not None:
             *_, pair, arm = request.run_key.split("/")
             right = self._forced(int(pair), arm)
-        await self.database.apply([Record(rows=(_outcome(request, right=right),))])
+        await self.database.apply([Record(rows=(outcome_row(request, right=right),))])
         return Answered(
             question_id=qid,
             right=right,
@@ -260,7 +263,8 @@ class House:
         assert set(request.skill.text.split()) == {"count", *on}
 
 
-def _outcome(request: Rollout, *, right: bool) -> OutcomeRow:
+def outcome_row(request: Rollout, *, right: bool) -> OutcomeRow:
+    """The row of an answer."""
     question = request.question
     return OutcomeRow(
         run_key=request.run_key,
@@ -282,6 +286,12 @@ def _outcome(request: Rollout, *, right: bool) -> OutcomeRow:
         prompts_version=request.prompts.version,
         salt=request.salt,
     )
+
+
+def _lost_row(request: Rollout, kind: str) -> OutcomeRow:
+    """The agent writes down what it lost, too; the next try replaces it."""
+    row = outcome_row(request, right=False)
+    return msgspec.structs.replace(row, outcome="missing", missing_kind=kind)
 
 
 @asynccontextmanager

@@ -264,6 +264,12 @@ def test_drop_rule(wins: int, losses: int, state: State) -> None:
     assert kept.state == "live"
 
 
+def test_the_drop_rule_holds_at_its_bound() -> None:
+    """A quarter is what 0-2 comes to: at most, not below."""
+    (ended,) = drop_harmful([edit("e", losses=2, seen=2, pairs=2)], Fraction(1, 4))
+    assert ended.state == "dropped"
+
+
 def test_states() -> None:
     """live -> adopted | rejected; dropped and sentinel stay what they are; M leaves out the
     sentinel."""

@@ -7,10 +7,10 @@ from fractions import Fraction
 import msgspec
 import pytest
 
+from actors.commands.simulated.planted import STUDY, plant
 from actors.gate.factorial.binomial import tail
 from tests.bench.factorial_run import QS, WORLDS, Endpoint, simulate
 from tests.bench.factorial_training import NULL, lemma, main
-from tests.bench.planted import STUDY, plant
 
 N_RUNS = 120
 SMALL = msgspec.structs.replace(NULL, sizes=(8, 20))
@@ -41,7 +41,7 @@ def test_what_the_folds_are_there_for() -> None:
     """The same edits, had they learnt units that they are tested on, are adopted often."""
     leak = Endpoint(memorised=WORLDS["memorise"].memorised, leak=True)
     runs = [simulate(plant(seed, SMALL), leak, budget=360)[0] for seed in range(1, 41)]
-    assert sum(sum(run.adopted) > 0 for run in runs) > most(QS[0], len(runs))
+    assert sum(sum(run.accepted) > 0 for run in runs) > most(QS[0], len(runs))
 
 
 def test_helpful_edits_are_found() -> None:
@@ -51,8 +51,8 @@ def test_helpful_edits_are_found() -> None:
     )
     (run,) = simulate(plant(3, good), budget=1500, qs=QS[:1])
     assert run.gain > 5.0
-    assert run.adopted[2] >= run.made[2] // 2
-    assert run.adopted[1] == 0
+    assert run.accepted[2] >= run.made[2] // 2
+    assert run.accepted[1] == 0
     assert run.sentinels_ok
 
 

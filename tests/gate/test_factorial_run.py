@@ -7,6 +7,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from structlog.testing import capture_logs
 
 from actors.gate.factorial.coins import draw_coins
 from actors.gate.factorial.schedule import phase_pairs
@@ -84,7 +85,7 @@ async def test_nothing_is_drawn_for_a_class_without_edits(tmp_path: Path) -> Non
 
 
 async def test_a_second_asking_draws_nothing(tmp_path: Path) -> None:
-    """Every request is idempotent: same rows, no rollout."""
+    """Every request is idempotent: same rows, no rollout, no second decision."""
     async with opened(tmp_path, truth) as house:
         gate = await house.start()
         await house.plan(gate, GOOD, BAD)
@@ -93,9 +94,11 @@ async def test_a_second_asking_draws_nothing(tmp_path: Path) -> None:
         before = await _rows(house)
         n_rolled = len(house.rolled)
         again = await house.start()
-        await house.plan(again)
-        await house.whole(again)
-        assert await house.certify(again) == adopted
+        with capture_logs() as logged:
+            await house.plan(again)
+            await house.whole(again)
+            assert await house.certify(again) == adopted
+        assert "factorial.decided" not in {line["event"] for line in logged}
         assert await _rows(house) == before
         assert len(house.rolled) == n_rolled
 
@@ -184,6 +187,7 @@ async def test_an_outage_is_refused_and_mended_later(tmp_path: Path, kind: str) 
         assert isinstance(whole, PhaseDone)
         assert whole.void == 0
         assert {row.pair: row.coins for row in await house.rows(PairRow)} == coins
+        assert "missing" not in {row.outcome for row in await house.rows(OutcomeRow)}
 
 
 async def test_the_budget_of_the_operator_voids_nothing(tmp_path: Path) -> None:
@@ -295,25 +299,23 @@ async def test_a_regrouped_edit_keeps_its_written_coins(tmp_path: Path) -> None:
 
 
 async def test_a_failing_sentinel_voids_the_claims(tmp_path: Path) -> None:
-    """Arms are mixed up, so that the sentinel's own coins decide: nothing is adopted."""
+    """Arms are mixed up: an edit and the sentinel win every pair; nothing is adopted."""
     async with opened(tmp_path, truth) as house:
         gate = await house.start()
         await house.plan(gate, GOOD)
         schedule = schedule_from(await house.rows(FactorialScheduleRow))
         edits = edits_as_born(await house.rows(FactorialEditRow))
         signs = {
-            pair.index: coin.sign
+            pair.index: {coin.sign for coin in draw_coins(SEED, pair, edits).coins}
             for phase in (1, 2, 3)
             for pair in phase_pairs(schedule, CLASS, phase)
-            for coin in draw_coins(SEED, pair, edits).coins
-            if coin.edit_id == SENTINEL
         }
-        house.mix_up(lambda pair, arm: signs[pair] == (1 if arm == "a" else -1))
+        house.mix_up(lambda pair, arm: signs[pair] == {1 if arm == "a" else -1})
         await house.whole(gate)
         decided = await gate.certify(Certify(bases=(BASE,)))
         assert (decided.adopted, decided.sentinels_ok, decided.skills) == (0, False, ())
         (run,) = await house.rows(FactorialRunRow)
-        assert (run.ok, run.adopted) == (False, 0)
+        assert (run.ok, run.adopted, run.passed) == (False, 0, 1)
         assert {row.state for row in await house.rows(FactorialEditRow)} == {"live", "rejected"}
 
 

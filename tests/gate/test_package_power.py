@@ -7,7 +7,7 @@ import random
 
 import pytest
 
-from actors.gate.package_power import package_power
+from actors.gate.package_power import enough_questions, package_power
 from actors.gate.power import REDRAW
 
 
@@ -46,3 +46,17 @@ def test_more_questions_see_less() -> None:
     assert package_power(3000, 1000).gain_50 is not None  # no float overflows
     with pytest.raises(ValueError, match="4 wrong of 3"):
         package_power(3, 4)
+
+
+def test_how_many_questions_are_enough() -> None:
+    """So many of the same kind bring a gain within reach; a tenth less do not; else None."""
+    power = package_power(90, 20)
+    enough = enough_questions(power)
+    assert power.gain_80 is None
+    assert enough is not None
+    assert package_power(enough, round(enough * 20 / 90)).gain_80 is not None
+    fewer = round(enough * 0.9)
+    assert package_power(fewer, round(fewer * 20 / 90)).gain_80 is None
+    assert enough_questions(package_power(120, 38)) is None  # within reach already
+    assert enough_questions(package_power(30, 0)) is None
+    assert enough_questions(package_power(20, 1)) is None  # not even with four times as many

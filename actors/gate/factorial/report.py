@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 
 import msgspec
 
@@ -40,6 +41,7 @@ class EditResult(msgspec.Struct, frozen=True, kw_only=True):
     selected: bool
 
 
+@lru_cache(maxsize=16384)
 def effect_interval(wins: int, losses: int, pairs: int) -> tuple[float, float]:
     """95 % interval of the mean of s o over the pairs, exact at any stop (study 1, 1.6)."""
     ties = pairs - wins - losses

@@ -21,7 +21,7 @@ import msgspec
 from actors.gate.factorial.binomial import tails
 from actors.gate.factorial.states import FactorialEdit, counted
 
-__all__ = ["CAP", "Evidence", "StepUp", "evidence_of", "step_up"]
+__all__ = ["CAP", "Evidence", "StepUp", "evidence_of", "one_per_group", "step_up"]
 
 CAP = Fraction(1, 10)
 """The largest p-value that may ever be adopted, by default."""
@@ -100,7 +100,7 @@ def step_up(edits: Sequence[Evidence], q: Fraction, cap: Fraction = CAP) -> Step
         if cut is not None and p <= cut and not edits[place].dropped
     ]
     return StepUp(
-        adopted=_one_per_group(edits, passed),
+        adopted=one_per_group(edits, passed),
         p=tuple(family.exact(p) for p in family.p),
         tau=family.exact(tau),
         cut=None if cut is None else family.exact(cut),
@@ -108,8 +108,13 @@ def step_up(edits: Sequence[Evidence], q: Fraction, cap: Fraction = CAP) -> Step
     )
 
 
-def _one_per_group(edits: Sequence[Evidence], passed: Iterable[tuple[int, int]]) -> tuple[str, ...]:
-    """Ids in the order given; of a group the smallest p, of equal ones the first."""
+def one_per_group(
+    edits: Sequence[Evidence], passed: Iterable[tuple[int | Fraction, int]]
+) -> tuple[str, ...]:
+    """Ids in the order given; of a group the smallest p, of equal ones the first.
+
+    passed: p, on any scale, and place of the edits that may be adopted.
+    """
     taken: set[str] = set()
     places = []
     for _, place in sorted(passed):
