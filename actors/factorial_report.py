@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 
@@ -10,21 +11,23 @@ from rich.console import Group
 from rich.text import Text
 
 from actors.evolver.compose import compose, render
+from actors.factorial_view import FactorialView
 from actors.gate.eprocess import exact_alpha
 from actors.gate.factorial.preview import preview, preview_lines
 from actors.gate.levels import q_of
 from actors.gate.phase import schedule_of
 from actors.ledger.reader import Reader
-from actors.tables import new_table
+from actors.tables import new_table, share
 from actors.twin.truth import class_accuracy, classify, prompts_text
 from actors.twin.world import World
 from protocol.dataset import DataSummary, Question, Unit
 from protocol.documents import PackageTexts
 from protocol.evolver import Edit
 from protocol.factorial_rows import FactorialEditRow, FactorialRunRow
+from protocol.rows import EvaluationRow
 from protocol.settings import Config
 
-__all__ = ["LIMITS", "factorial_part", "schedule_text", "true_gains", "void_words"]
+__all__ = ["LIMITS", "factorial_epochs", "factorial_part", "schedule_text", "true_gains"]
 
 LIMITS = (
     "Limits: nothing is adopted before the end; the whole budget is spent; two fresh documents "
@@ -52,17 +55,57 @@ def schedule_text(
     return Text("\n".join(lines))
 
 
-def void_words(reader: Reader) -> str:
-    """What a failing sentinel means; empty: none fails, or nothing is decided."""
-    for row in reader.rows(FactorialRunRow):
-        if not row.ok:
-            return (
-                "THE RUN'S CLAIMS ARE VOID: edits that change nothing did not look like fair coins "
-                f"({row.sentinel_wins} won, {row.sentinel_losses} lost, p {row.sentinel_p:.2g}).\n"
-                "Arms were mixed up, or pairs were counted by how they came out; nothing was "
-                "adopted."
-            )
-    return ""
+def factorial_epochs(reader: Reader, view: FactorialView) -> Group:
+    """One line per whole epoch, the seed's pass first: what was proposed, drawn and turned off."""
+    table = new_table(
+        "Epochs (accuracy on val, 95 % interval)",
+        "epoch",
+        "package",
+        "val",
+        "missing",
+        "new edits",
+        "pairs",
+        "void",
+        "dropped",
+        "adopted",
+    )
+    born = Counter(one.row.born for one in view.proposed)
+    passes = [row for row in reader.rows(EvaluationRow) if row.pool == "val"]
+    for row in sorted(passes, key=lambda row: row.epoch):
+        if row.kind not in ("seed", "final"):
+            continue
+        table.add_row(
+            str(row.epoch or "seed"),
+            str(row.package),
+            share(row.right, row.planned),
+            str(row.missing),
+            *(_epoch_cells(view, row.epoch, born[row.epoch]) if row.epoch else ("",) * 5),
+        )
+    last = view.n_epochs + 1
+    lines = [
+        f"Then {view.in_phase(last, 'done')} of {view.in_phase(last, 'planned')} pairs to certify "
+        f"({view.in_phase(last, 'void')} void), which belong to the last epoch's line too.",
+        "pairs: answered or void, of those that were scheduled; a class without an edit left to "
+        "test\ndraws none. void: an arm was lost to infrastructure; counted for nobody. dropped: "
+        "turned off\nafter the epoch's pairs. Nothing is adopted before the end.",
+    ]
+    return Group(table, Text("\n".join(lines)))
+
+
+def _epoch_cells(view: FactorialView, epoch: int, born: int) -> tuple[str, ...]:
+    phases = (epoch,) if epoch < view.n_epochs else (epoch, epoch + 1)
+    done, planned, void = (
+        sum(view.in_phase(phase, what) for phase in phases) for what in ("done", "planned", "void")
+    )
+    decided = view.run is not None
+    adopted = view.run.adopted if view.run is not None and epoch == view.n_epochs else 0
+    return (
+        str(born),
+        f"{done}/{planned}",
+        str(void),
+        str(view.dropped_in(epoch)) if decided else "-",
+        str(adopted) if decided or epoch < view.n_epochs else "-",
+    )
 
 
 def factorial_part(reader: Reader, gains: Mapping[str, float]) -> Group:
@@ -126,11 +169,11 @@ def _decision_lines(reader: Reader) -> list[str]:
             f"Sentinels, edits that change nothing: {run.sentinel_wins} won, "
             f"{run.sentinel_losses} lost, p = {run.sentinel_p:.2g}: "
             + ("they look like coins." if run.ok else "THEY DO NOT LOOK LIKE COINS."),
-            f"Guarantee: of the adopted edits a share of at most {q:g} is expected to change "
-            "nothing (T7).",
-            "By simulation only: harmful edits inside that share, interactions, edits that help "
-            "some units",
-            "and hurt others, groups.",
+            *(
+                _guarantee(q)
+                if run.ok
+                else ["No claim stands: nothing is adopted, and no p counts."]
+            ),
         ]
     return [
         *lines,
@@ -138,6 +181,16 @@ def _decision_lines(reader: Reader) -> list[str]:
         "was\nhigh, so that it is too large on average. D: discordant pairs seen; of a dropped "
         "edit also\nafter it was turned off. W, L: pairs won and lost.",
         LIMITS,
+    ]
+
+
+def _guarantee(q: float) -> list[str]:
+    return [
+        f"Guarantee: of the adopted edits a share of at most {q:g} is expected to change "
+        "nothing (T7).",
+        "By simulation only: harmful edits inside that share, interactions, edits that help "
+        "some units",
+        "and hurt others, groups.",
     ]
 
 

@@ -9,7 +9,13 @@ import pytest
 
 from actors.config import ROOT, load_config
 from actors.dataset.units import make_units
-from actors.factorial_report import factorial_part, schedule_text, true_gains, void_words
+from actors.factorial_report import (
+    factorial_epochs,
+    factorial_part,
+    schedule_text,
+    true_gains,
+)
+from actors.factorial_view import factorial_view, void_words
 from actors.ledger.reader import open_reader
 from actors.ledger.sqlite import Database
 from actors.system import read_seed_package
@@ -20,6 +26,7 @@ from protocol.evolver import Edit
 from protocol.factorial_rows import FactorialEditRow, FactorialRunRow
 from protocol.ledger import Record
 from protocol.rows import AnyRow
+from tests.commands.factorial_house import make_factorial
 
 pytestmark = pytest.mark.anyio
 
@@ -84,7 +91,7 @@ async def test_every_edit_stands_on_a_line(tmp_path: Path) -> None:
     path = await _written(tmp_path, *rows)
     with open_reader(path) as reader:
         told = render([factorial_part(reader, {"e1/c/1": 0.1, "e1/c/2": 0.0})])
-        assert void_words(reader) == ""
+    assert void_words(RUN) == ""
     lines = [line.split() for line in told.splitlines()]
     assert lines[2][:7] == ["e1/c/1", "adopted", "9", "1", "10", "20", "0.0107"]
     assert lines[2][-2:] == ["+10.0%", "helpful"]
@@ -105,10 +112,29 @@ async def test_failing_sentinels_are_shouted(tmp_path: Path) -> None:
     path = await _written(tmp_path, edit_row("e1/c/1", 1, "- a", state="rejected"), run)
     with open_reader(path) as reader:
         told = render([factorial_part(reader, {})])
-        assert "CLAIMS ARE VOID" in void_words(reader)
+    assert "CLAIMS ARE VOID" in void_words(run)
     assert "THEY DO NOT LOOK LIKE COINS" in told
     assert "no p is small enough" in told
+    assert "No claim stands" in told
+    assert "Guarantee" not in told
     assert "truly" not in told
+
+
+def test_the_epochs_tell_pairs_instead_of_a_ladder(tmp_path: Path) -> None:
+    """New edits, pairs with the certification's in the last line, void ones, drops, adoptions."""
+    made = make_factorial(tmp_path)
+    with open_reader(made.path / "run.db") as reader:
+        view = factorial_view(reader)
+        assert view is not None
+        told = render([factorial_epochs(reader, view)])
+    rows = [line.split() for line in told.splitlines()]
+    assert "tests" not in rows[1]
+    planned = [view.in_phase(phase, "planned") for phase in (1, 2, 3)]
+    assert rows[3][0] == "1"
+    assert rows[3][-5:] == ["2", f"{planned[0]}/{planned[0]}", "1", "1", "0"]
+    last = planned[1] + planned[2]
+    assert rows[4][-5:] == ["1", f"{last}/{last}", "0", "0", "1"]
+    assert f"{planned[2]} of {planned[2]} pairs to certify" in told
 
 
 async def test_a_run_under_way_has_no_numbers(tmp_path: Path) -> None:

@@ -115,8 +115,8 @@ def add_rows(workspace: Path, *rows: AnyRow) -> None:
             connection.execute(schema.upsert_sql(type(one)), schema.parameters(one))
 
 
-def fresh_workspace(folder: Path) -> Path:
-    """A workspace that no step was made in."""
+def fresh_workspace(folder: Path, *assignments: str) -> Path:
+    """A workspace that no step was made in. assignments: what differs in its configuration."""
     write_parts(folder / "parts")
     seed = make_seed(folder / "parts", folder / "seed").folder
     questions = folder / "questions.jsonl"
@@ -136,7 +136,7 @@ def fresh_workspace(folder: Path) -> Path:
             for question_id, question, gold in QUESTIONS
         )
     )
-    config = dump_config(load_config(None, ["data.questions=../questions.jsonl"]))
+    config = dump_config(load_config(None, ["data.questions=../questions.jsonl", *assignments]))
     init_workspace_from_seed(
         seed,
         folder / "run",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sqlite3
 from contextlib import closing
 from pathlib import Path
@@ -12,12 +13,17 @@ import pytest
 
 from actors.workspace.versions import META, read_meta
 from protocol.rows import DocumentRow
-from tests.commands.house import CLASS, Made, Trm, fresh_workspace
+from tests.commands.house import CLASS, Made, Trm, fresh_workspace, make_history
 
 
 def blamed(trm: Trm, *arguments: str | Path) -> dict[str, object]:
     told: dict[str, object] = json.loads(trm("blame", *arguments, "--json").out)
     return told
+
+
+def widest(out: str) -> int:
+    """Of the lines; a path is as long as it is."""
+    return max(len(line) for line in out.splitlines() if not line.startswith("in /"))
 
 
 def origins(told: dict[str, object]) -> dict[str, str]:
@@ -51,17 +57,51 @@ def test_every_kind_of_origin(trm: Trm, made: Made) -> None:
 
 
 def test_the_table(trm: Trm, made: Made) -> None:
-    """Plain where nobody looks: no colour, nothing cut, nothing behind the lines."""
+    """Plain where nobody looks: no colour, nothing cut, nothing behind the lines, 100 columns."""
     out = trm("blame", "counting-problem", "--workspace", made.path).out
     assert "\x1b" not in out
     assert all(line == line.rstrip() for line in out.splitlines())
-    assert "accept p 0.04 >=+5%" in out
-    assert "kept p_harm 0.97" in out
-    assert "001-2, 002-1 +1" in out  # the column
-    assert "001-2, 002-1, 003-1" in out  # the list below
+    assert widest(out) <= 100
+    assert "] e1 s2 accept  - Count twice." in out
+    assert "] e1 slow kept  Keep counting in order." in out
+    assert "accept, p_gate 0.04, gain >= +5.0%, 9 won 2 lost" in out  # the list below
+    assert "kept, p_harm 0.97" in out
+    assert "001-2, 002-1, 003-1" in out
     assert "none recorded" in out
     lines = [line for line in out.splitlines() if line.split()[1:2] == ["seed"]]
     assert len(lines) == len(made.texts[0].splitlines())
+
+
+def test_a_long_line_is_broken_where_the_terminal_ends(
+    trm: Trm, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Between words, its rest below its beginning; without a terminal a hundred columns."""
+    note = " ".join(["Mind every boat that lies in the harbour at noon."] * 6)
+    made = make_history(tmp_path, note=note)
+    for wide in (100, 72):
+        if wide == 72:
+            monkeypatch.setattr("actors.commands.console.on_terminal", lambda: True)
+            monkeypatch.setenv("COLUMNS", "72")
+        out = trm("blame", CLASS, "--workspace", made.path).out
+        plain = re.sub("\x1b\\[[0-9;]*m", "", out)
+        assert widest(plain) <= wide
+        assert note in " ".join(plain.split())
+        (begun,) = (line for line in plain.splitlines() if "- Mind every boat" in line)
+        place = begun.index("- Mind")
+        rest = plain.splitlines()[plain.splitlines().index(begun) + 1]
+        assert rest[:place].strip() == ""
+        assert rest[place] != " "
+
+
+@pytest.mark.parametrize("named", [True, False])
+def test_without_a_document_it_says_which_there_are(trm: Trm, made: Made, named: bool) -> None:
+    """A folder in the document's place, or nothing at all."""
+    given = [made.path] if named else ["--workspace", made.path]
+    err = trm("blame", *given, expect=2).err
+    assert "bin/trm blame 'Counting Problem' --workspace" in err
+    assert "skills (v4): _default, Counting Problem" in err
+    assert "prompts (v2): system, view_node" in err
+    assert "no manifest.json" in trm("blame", made.path.parent, expect=2).err
 
 
 def test_an_older_version(trm: Trm, made: Made) -> None:
@@ -170,8 +210,6 @@ def test_a_damaged_ledger(trm: Trm, made: Made) -> None:
 
 def test_control_characters_are_shown_not_sent(trm: Trm, tmp_path: Path) -> None:
     """A document must not steer the terminal of who reads it."""
-    from tests.commands.house import make_history
-
     made = make_history(tmp_path, note="Mind \x1b[31mthis.")
     out = trm("blame", CLASS, "--workspace", made.path).out
     assert "\x1b" not in out

@@ -76,7 +76,7 @@ def test_json(trm: Trm) -> None:
 
 
 def test_endpoints_that_can_do_everything(trm: Trm, tmp_path: Path) -> None:
-    """A call per role, one for the form, one with a picture; prices make money of them."""
+    """A call per role, the agent's twice; one for the form, one with a picture; and money."""
     price = {"usd_per_m_prompt": 1.0, "usd_per_m_completion": 2.0}
     with served() as server:
         config = written(
@@ -86,7 +86,8 @@ def test_endpoints_that_can_do_everything(trm: Trm, tmp_path: Path) -> None:
             limits={"max_calls": 10},
         )
         out = trm("train", config, "--check").out
-    assert len(server.asked) == 5
+    assert len(server.asked) == 6
+    assert len(marks(out, "search")) == 1  # the second only says how long a call takes
     for name in ("search", "judge", "evolve", "json", "vision"):
         assert marks(out, name)[0].startswith("ok ")
     assert "context 65536: enough" in marks(out, "endpoint")[0]
@@ -145,8 +146,14 @@ def test_all_that_is_wrong_with_endpoints(trm: Trm, tmp_path: Path) -> None:
         name: [line for line in out.splitlines() if f" {name}" in line[:40] and line[:2] == "X "]
         for name in ("down", "wrong", "deeper", "free", "thinker", "short")
     }
-    assert "ConnectError" in about["down"][0]
-    assert "(3 more calls were not tried)" in about["down"][1]
+    assert (
+        f"no server answers at {down} (GET {down}/models: Connection refused)" in about["down"][0]
+    )
+    assert "nothing listens there: start the server at 127.0.0.1:" in about["down"][0]
+    assert "mend base_url of down in llm.endpoints" in about["down"][0]
+    assert f"no chat: POST {down}/chat/completions: Connection refused" in about["down"][1]
+    assert "(4 more calls were not tried)" in about["down"][1]
+    assert "Errno" not in out
     assert "did you mean org/M-7b?" in about["wrong"][0]
     assert f"set its base_url to {deeper.url}" in about["deeper"][0]
     assert f"is it {deeper.url}?" in about["deeper"][1]

@@ -5,17 +5,21 @@ from __future__ import annotations
 import math
 from argparse import Namespace
 from pathlib import Path
+from typing import Literal
 
 import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from actors.commands.check_calls import Heard
 from actors.commands.check_data import look_at_data
 from actors.commands.check_preview import preview_of, rates_of
+from actors.commands.check_probes import Probe
 from actors.commands.check_subject import subject_of
 from actors.config import load_config
 from actors.estimate import (
+    OWN_S,
     TYPICAL,
     ClassShape,
     Range,
@@ -25,7 +29,9 @@ from actors.estimate import (
     estimate,
 )
 from actors.ledger.reader import open_reader
+from protocol.llm import Chat, ChatAnswer, ChatMessage, Usage
 from protocol.rows import AttemptRow, OutcomeRow
+from protocol.settings import Endpoint
 from tests.system.runs import SMALL, run_to_end, settings
 
 ONE = ClassShape(task_type="Counting", batches=(10, 10, 5), ladder=30, blocks=5, draws=3)
@@ -103,6 +109,51 @@ def test_money_and_hours() -> None:
     assert estimate(SHAPE, slow).hours.expected > made.hours.expected  # type: ignore[union-attr]  # seconds are known
     unknown = msgspec.structs.replace(RATES, search=TYPICAL["search"])
     assert estimate(SHAPE, unknown).hours is None
+
+
+def test_this_programs_own_work_is_counted() -> None:
+    """Beside a server that answers at once it is all there is; beside a slow one it is added."""
+
+    def seconds(call_s: float) -> float:
+        search = RoleRate(prompt=1000.0, completion=100.0, seconds=call_s)
+        made = estimate(SHAPE, msgspec.structs.replace(RATES, search=search))
+        assert made.hours is not None
+        return made.hours.expected * 3600
+
+    quick = RoleRate(prompt=1.0, completion=1.0, seconds=0.0)
+    at_once = msgspec.structs.replace(RATES, search=quick, judge=quick, evolve=quick)
+    made = estimate(SHAPE, at_once)
+    assert made.hours is not None
+    assert made.hours.expected * 3600 == pytest.approx(made.all_calls.expected * OWN_S)
+    assert made.hours.most * 3600 == pytest.approx(made.all_calls.most * OWN_S)
+    assert seconds(2.0) - seconds(1.0) == pytest.approx(
+        (seconds(3.0) - seconds(1.0)) / 2
+    )  # nothing but calls grows with the seconds of a call
+
+
+def test_the_second_call_is_the_one_that_is_timed() -> None:
+    """The first also pays for the connection, which a run does once in thousands of calls."""
+    endpoint = Endpoint(name="e", base_url="http://h/v1", model="m", roles=("search",))
+    chat = Chat(role="search", messages=(ChatMessage(role="user", content="?"),), cache_salt=None)
+
+    def heard(kind: Literal["role", "pace"], seconds: float) -> Heard:
+        reply = ChatAnswer(
+            text="x",
+            finish="stop",
+            usage=Usage(prompt_tokens=2000, completion_tokens=30),
+            endpoint="e",
+            cached=False,
+            seconds=seconds,
+            attempts=(),
+        )
+        return Heard(Probe(endpoint=endpoint, role="search", kind=kind, chat=chat), reply, seconds)
+
+    rates, assumed = rates_of(load_config(None), [heard("role", 0.9), heard("pace", 0.3)], None)
+    assert rates.search.seconds == pytest.approx(0.3)
+    assert rates.search.prompt == 2000
+    assert any("0.30 s per call of the agent" in one for one in assumed)
+    rates, _ = rates_of(load_config(None), [heard("role", 0.9)], None)
+    assert rates.search.seconds == pytest.approx(0.9)
 
 
 @given(

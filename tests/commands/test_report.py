@@ -10,7 +10,7 @@ from typing import cast
 
 import pytest
 
-from tests.commands.house import CLASS, Made, Trm, fresh_workspace
+from tests.commands.house import CLASS, Made, Trm, add_rows, fresh_workspace
 from tests.commands.pages import HOSTILE, make_hostile, parse, policy_hash, unpacked
 
 
@@ -105,9 +105,20 @@ def test_the_same_page_twice(trm: Trm, made: Made) -> None:
     assert told(trm, made.path) == told(trm, made.path)
 
 
+def test_a_workspace_without_a_ledger(trm: Trm, tmp_path: Path) -> None:
+    """There is nothing to report: no page is written, what lacks is named, and what to do."""
+    workspace = fresh_workspace(tmp_path)
+    err = trm("report", workspace, expect=2).err
+    assert f"{workspace}: has no run.db" in err
+    assert f"bin/train --resume {workspace}" in err
+    assert not (workspace / "report.html").exists()
+
+
 def test_a_run_that_has_not_begun(trm: Trm, tmp_path: Path) -> None:
-    """No ledger yet: it says so, and shows the questions."""
-    page = parse(told(trm, fresh_workspace(tmp_path)))
+    """A ledger without a row: it says so, and shows the questions."""
+    workspace = fresh_workspace(tmp_path)
+    add_rows(workspace)
+    page = parse(told(trm, workspace))
     assert "This run has not begun" in page.words
     assert "No package was evaluated yet." in page.words
     assert "Who waves?" in page.words

@@ -10,6 +10,7 @@ import msgspec
 import pytest
 
 from tests.commands.browser import Browser, find_chromium, open_browser
+from tests.commands.factorial_house import make_factorial
 from tests.commands.house import Trm, make_history
 from tests.commands.pages import HOSTILE, make_hostile
 
@@ -55,6 +56,48 @@ def test_it_renders_and_its_links_work(browser: Browser, url: str) -> None:
     _opens_a_transcript(browser)
     _filters(browser)
     assert browser.js("window.pwned === undefined")
+    assert browser.said == []
+    assert set(browser.requested) == {url}
+
+
+def test_a_number_stays_on_its_line(browser: Browser, url: str) -> None:
+    """The longest gain that there is, in every place of a number: on one line, none runs over."""
+    for width in (1200, 390):
+        browser.size(width, 900)
+        browser.load(url)
+        browser.js(
+            "document.querySelectorAll('.class .number').forEach(e => e.textContent = '−100.0')"
+        )
+        assert browser.js("document.querySelectorAll('.class .number').length") >= 2
+        assert browser.js(
+            "[...document.querySelectorAll('.number, td.n')].every(e => {"
+            "const r = document.createRange(); r.selectNodeContents(e);"
+            "const tops = new Set([...r.getClientRects()].map(b => Math.round(b.bottom)));"
+            "return tops.size <= 1 && e.scrollWidth <= e.clientWidth + 1; })"
+        )
+
+
+def test_the_factorial_gate_renders(browser: Browser, trm: Trm, tmp_path: Path) -> None:
+    """A picture per edit and per sentinel, within the window at both widths; links work."""
+    made = make_factorial(tmp_path)
+    trm("report", made.path)
+    url = (made.path / "report.html").as_uri()
+    browser.said.clear()
+    browser.requested.clear()
+    for width in (1200, 390):
+        browser.size(width, 900)
+        browser.load(url)
+        browser.js("document.querySelectorAll('details').forEach(d => { d.open = true; })")
+        assert browser.js("document.documentElement.scrollWidth") == width
+        assert (
+            browser.js(
+                "[...document.querySelectorAll('svg.balance')].map(s => s.getBoundingClientRect())"
+                f".filter(b => b.height > 40 && b.left >= 0 && b.right <= {width}).length"
+            )
+            == 4
+        )
+    browser.js("document.querySelector('.glance a').click()")
+    assert browser.js("location.hash") == "#c-e1-counting-problem-1"
     assert browser.said == []
     assert set(browser.requested) == {url}
 

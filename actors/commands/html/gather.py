@@ -10,6 +10,7 @@ from pathlib import Path
 from actors.baseline.seed_db import read_predictions
 from actors.commands.html.gaps import Gaps
 from actors.commands.html.gather_edits import candidates_of, documents_of, slow_updates_of
+from actors.commands.html.gather_factorial import factorial_of
 from actors.commands.html.gather_run import attempts_of, cost_of, diagnosed_of, run_of, trouble_of
 from actors.commands.html.story import ClassGain, Comparison, Point, Questioned, Story
 from actors.commands.workspace_view import RUN_DB, workspace_ledger
@@ -68,14 +69,13 @@ def gather(workspace: Path, reader: Reader | None) -> Story:
     attempts = attempts_of(reader)
     run = run_of(workspace, reader, manifest, config, info, attempts)
     asked = _questioned(questions, pools, predictions, outcomes)
+    texts = tuple(questions.values())
     return Story(
         run=run,
         points=tuple(map(point_of, rows)),
         epochs=() if reader is None else tuple(reader.rows(EpochRow)),
         comparisons=_comparisons(rows, run.seed, run.best, outcomes, predictions, pools),
-        candidates=candidates_of(
-            reader, config, source, tuple(questions.values()), workspace, gaps
-        ),
+        candidates=candidates_of(reader, config, source, texts, workspace, gaps),
         slow=slow_updates_of(workspace, reader, gaps),
         documents=documents_of(workspace, reader, run.best, gaps),
         diagnosed=diagnosed_of(diagnoses),
@@ -83,6 +83,7 @@ def gather(workspace: Path, reader: Reader | None) -> Story:
         trouble=trouble_of(reader, outcomes),
         questions=asked,
         findings={(row.run_key, row.question_id): _finding(row) for row in diagnoses},
+        factorial=factorial_of(reader, config, source, texts, workspace, gaps),
         gaps=tuple(gaps.told),
     )
 

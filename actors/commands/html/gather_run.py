@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Literal
 
 from actors.commands.html.story import Cost, Diagnosed, Endpoint, Run, Trouble
+from actors.gate.levels import q_of
 from actors.ledger.reader import Reader
 from actors.places import as_called
 from actors.workspace.lock import lock_holder
@@ -16,7 +17,7 @@ from protocol.documents import Package
 from protocol.ledger import Where
 from protocol.rows import AttemptRow, DiagnosisRow, EditRow, EpochRow, EvaluationRow, OutcomeRow
 from protocol.seed import SeedInfo
-from protocol.settings import Config
+from protocol.settings import Config, GateSettings
 from protocol.workspace import Manifest
 
 __all__ = ["attempts_of", "cost_of", "diagnosed_of", "run_of", "state_of", "trouble_of"]
@@ -88,7 +89,8 @@ def state_of(
     if done >= planned:
         return "ended", f"All {planned} epochs are done."
     patience = config.trainer.early_stop_patience
-    if last is not None and last.epochs_since_best_improved >= patience:
+    patient = config.gate.design == "factorial"  # it adopts nothing before its last epoch
+    if not patient and last is not None and last.epochs_since_best_improved >= patience:
         return "ended", f"Ended after epoch {done}: {patience} epochs without a better package."
     return "stopped", as_called(
         f"Stopped after {done} of {planned} whole epochs; bin/train --resume goes on with it."
@@ -134,15 +136,23 @@ def _facts(manifest: Manifest, config: Config, info: SeedInfo) -> tuple[tuple[st
             f"search {config.data.search}, vision {config.agent.vision}",
         ),
         ("skill routing", config.agent.skill_routing),
-        (
-            "gate",
-            f"profile {gate.profile}, level {gate.alpha_small:g} up to {gate.small_units} units, "
-            f"{gate.alpha_large:g} above",
-        ),
+        ("gate", _gate(gate)),
         ("questions", f"SHA-256 {info.dataset_fingerprint}"),
         ("split", f"SHA-256 {info.pools_sha256}"),
         ("settings", f"SHA-256 {manifest.settings_sha256}"),
         ("trees", f"SHA-256 {manifest.trees_sha256}"),
+    )
+
+
+def _gate(gate: GateSettings) -> str:
+    if gate.design == "factorial":
+        return (
+            f"factorial, q {float(q_of(gate)):g}, cap {gate.cap:g}, fold {gate.fold:g}, drop_harm "
+            f"{gate.drop_harm:g}, {gate.candidates} edits per class and epoch, budget {gate.budget}"
+        )
+    return (
+        f"profile {gate.profile}, level {gate.alpha_small:g} up to {gate.small_units} units, "
+        f"{gate.alpha_large:g} above"
     )
 
 

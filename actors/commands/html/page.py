@@ -16,6 +16,7 @@ from actors.commands.html.links import Links
 from actors.commands.html.markup import Markup, el, joined, legible
 from actors.commands.html.passes import BASELINE, Pass, passes_of
 from actors.commands.html.section_edits import documents, edits, slow_updates
+from actors.commands.html.section_factorial import factorial
 from actors.commands.html.section_rest import about, cost, diagnosis, questions, trouble
 from actors.commands.html.section_result import classes, curves_section, head
 from actors.commands.html.story import Story
@@ -28,6 +29,7 @@ _PLACES = (
     ("result", "Result"),
     ("curves", "Curves"),
     ("classes", "Classes"),
+    ("factorial", "Factorial gate"),
     ("edits", "Edits"),
     ("slow", "Slow updates"),
     ("documents", "Documents"),
@@ -63,11 +65,14 @@ def _claimed(story: Story) -> set[str]:
 
 def _body(story: Story, passes: Sequence[Pass], embedded: Embedded, *, transcripts: bool) -> Markup:
     links = Links(story.questions, passes)
+    together = factorial(story, links)
+    left_out = ("factorial",) if together is None else ("edits", "slow")
+    places = [(place, name) for place, name in _PLACES if place not in left_out]
     return joined(
         el("a.skip", "To the result", href="#result"),
         el(
             "nav",
-            el("ul", [el("li", el("a", name, href=f"#{place}")) for place, name in _PLACES]),
+            el("ul", [el("li", el("a", name, href=f"#{place}")) for place, name in places]),
             aria_label="Sections",
         ),
         el(
@@ -75,8 +80,7 @@ def _body(story: Story, passes: Sequence[Pass], embedded: Embedded, *, transcrip
             head(story),
             curves_section(story),
             classes(story),
-            edits(story, links),
-            slow_updates(story, links),
+            together or (edits(story, links), slow_updates(story, links)),
             documents(story),
             diagnosis(story),
             trouble(story),

@@ -15,6 +15,7 @@ BASELINE = "seed"
 _EVALUATION = re.compile(r"e(\d+)/(diag|val|test)/(\w+)")
 _SLOW = re.compile(r"e(\d+)/slow/(before|after)")
 _STEP = re.compile(r"e(\d+)/([^/]+)/s(\d+)/(rollout|gate)\b(.*)")
+_PAIR = re.compile(r"factorial/[^/]+/p(\d+)/(\d+)/([ab])")
 _BLOCK = re.compile(r"b(\d+)$")
 
 _KINDS = {
@@ -51,6 +52,11 @@ def pass_of(run_key: str) -> Pass:
         label = f"Epoch {epoch}, slow update: {'first' if when == 'before' else 'last'} package"
         order = (epoch, 3, 0, int(when == "after"))
         return _made(run_key, order, f"e{epoch} slow", label, main=False)
+    if found := _PAIR.fullmatch(run_key):
+        phase, pair = int(found[1]), int(found[2])
+        label = f"Phase {phase}, pair {pair}, arm {found[3]}"
+        order = (phase, 2, pair, int(found[3] == "b"))
+        return _made(run_key, order, f"pairs {phase}", label, main=False)
     if run_key.startswith("baseline/"):
         return _made(run_key, (0, 1, 0, 0), "snapshot", "Snapshot of the current skill", main=False)
     return _made(run_key, (10_000, 0, 0, 0), "other", run_key, main=False)

@@ -22,7 +22,15 @@ from actors.commands.html.words import (
 )
 from protocol.rows import DecisionRow, EditRow
 
-__all__ = ["candidate_card", "diff", "documents", "edits", "slow_card", "slow_updates"]
+__all__ = [
+    "candidate_card",
+    "diff",
+    "documents",
+    "edit_list",
+    "edits",
+    "slow_card",
+    "slow_updates",
+]
 
 _MARKS = {"accept": "✓", "kept": "✓", "reject": "✕", "dropped": "✕"}
 _LOOKED = ("core", "endgame", "end")
@@ -78,7 +86,7 @@ def candidate_card(one: Candidate, links: Links, *, is_open: bool) -> Markup:
         el(
             "div.body",
             el("div.left", _facts(one), [_path_figure(one, n) for n in range(len(one.paths))]),
-            el("div.right", _changes(one), _edit_list(one.edits, links, one.evidence_pass)),
+            el("div.right", _changes(one), edit_list(one.edits, links, one.evidence_pass)),
         ),
         id=anchor(one.run_key),
         open=is_open,
@@ -183,7 +191,7 @@ def diff(lines: Sequence[Line]) -> Markup:
     return el("pre.diff", shown, tabindex=0)
 
 
-def _edit_list(rows: Sequence[EditRow], links: Links, evidence_pass: str) -> Markup | None:
+def edit_list(rows: Sequence[EditRow], links: Links, evidence_pass: str) -> Markup | None:
     """Each edit with its fate, its reason and the questions that it answers to."""
     if not rows:
         return None
@@ -276,7 +284,7 @@ def slow_card(one: SlowUpdate, links: Links) -> Markup:
                 el("dl.facts", [(el("dt", name), el("dd", value)) for name, value in facts]),
                 compared if whole else None,
             ),
-            el("div.right", changed, _edit_list(one.edits, links, f"e{row.epoch}/slow/after")),
+            el("div.right", changed, edit_list(one.edits, links, f"e{row.epoch}/slow/after")),
         ),
         id=anchor(f"e{row.epoch}/slow"),
         open=row.result == "kept",
@@ -291,7 +299,9 @@ def documents(story: Story) -> Markup:
     run = story.run
     own = {edit_of(row): one.run_key for one in story.candidates for row in one.edits}
     slow = {edit_of(row): f"e{one.row.epoch}/slow" for one in story.slow for row in one.edits}
-    shown: list[Child] = [_document(one, own | slow) for one in story.documents]
+    together = {} if story.factorial is None else dict(story.factorial.origins)
+    made_by = own | slow | together
+    shown: list[Child] = [_document(one, made_by) for one in story.documents]
     note = f"Package {run.best}. Marked lines were written by an edit; the others are the seed’s."
     if not shown:
         same = "The best package is the seed’s own." if run.best == run.seed else "No text differs."
@@ -342,7 +352,9 @@ def _document(one: Provenance, made_by: dict[str, str]) -> Markup:
 
 
 def _place(run_key: str, key: str) -> str:
-    position = key.rpartition("#")[2]
+    place, _, position = key.rpartition("#")
+    if place.endswith("/adopted"):
+        return run_key or key
     if not run_key or not position.isdigit():
         return key
     return f"{run_key}, edit {int(position) + 1}"

@@ -259,6 +259,8 @@ def _about(column: str) -> str:
         "gate": "answered by a candidate for the gate",
     }
     epoch, _, kind = column.partition(" ")
+    if epoch == "pairs":
+        return f"both arms of the factorial gate's pairs in phase {kind}"
     if not kind:
         return what.get(epoch, "the package at the end of the epoch")
     return f"epoch {epoch[1:]}: {what.get(kind, kind)}"
@@ -308,8 +310,14 @@ def _mark(mark: str) -> Markup:
 
 # -- about ------------------------------------------------------------------------------
 
+_UNIT = ("unit", "All questions of one class in one video: the gate’s atom of evidence.")
+_MISSING = (
+    "missing",
+    "Infrastructure failed: neither right nor wrong, counted in what was planned.",
+)
+_SCORE = ("mixed score", "Half accuracy, half a proper score of the stated confidence.")
 _TERMS = (
-    ("unit", "All questions of one class in one video: the gate’s atom of evidence."),
+    _UNIT,
     ("won, lost", "Right only under the new text; right only under the old one."),
     (
         "e-value",
@@ -320,20 +328,40 @@ _TERMS = (
     ("p of the gate", "How probable such evidence is if the edit changes nothing."),
     ("gain at least", "Lower confidence bound of an accepted edit’s gain on the gate’s units."),
     ("in sample", "The gate tested on units whose failures the editor had read, too."),
-    ("missing", "Infrastructure failed: neither right nor wrong, counted in what was planned."),
-    ("mixed score", "Half accuracy, half a proper score of the stated confidence."),
+    _MISSING,
+    _SCORE,
+)
+_TOGETHER = (
+    _UNIT,
+    (
+        "pair",
+        "Two fresh draws of a unit, arm a and arm b. Every live edit is on in one of them, by its "
+        "own coin; the coins are written down before anything is drawn.",
+    ),
+    ("W, L", "Pairs whose better arm had the edit on; pairs whose better arm had it off."),
+    ("D", "Pairs with a better arm that the edit took part in: W + L while it was live."),
+    (
+        "p",
+        "How probable W or more of D are if the edit changes nothing. Of an edit that was turned "
+        "off it is 1.",
+    ),
+    ("sentinel", "An edit that changes nothing and is known to. Its W must look like a coin’s."),
+    ("void", "A pair of which infrastructure lost an arm for good. It counts for nobody."),
+    _MISSING,
+    _SCORE,
 )
 
 
 def about(story: Story) -> Markup:
     """The terms, and what the run was made of."""
     facts = [*story.run.facts, ("workspace", story.run.workspace)]
+    terms = _TERMS if story.factorial is None else _TOGETHER
     if story.run.began:
         facts += [("first call", story.run.began[:19]), ("last call", story.run.ended[:19])]
     return el(
         "section",
         el("h2", "How to read this, and what it was made of"),
-        el("dl.terms", [(el("dt", name), el("dd", told)) for name, told in _TERMS]),
+        el("dl.terms", [(el("dt", name), el("dd", told)) for name, told in terms]),
         el(
             "details",
             el("summary", "Settings and fingerprints"),

@@ -5,10 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from datetime import datetime
+from fractions import Fraction
 
 import msgspec
 
 from actors.commands.html.charts import Curve, curves
+from actors.commands.html.factorial_words import bound_words, none_adopted_words, void_lead
 from actors.commands.html.markup import Child, Markup, el, joined, table
 from actors.commands.html.pictures import gain_row
 from actors.commands.html.story import ClassGain, Comparison, Point, Story
@@ -33,6 +35,8 @@ def verdict_of(story: Story) -> Verdict:
     run = story.run
     if run.state == "empty":
         return Verdict("open", run.why, "Start or resume it, then make this report again.")
+    if story.factorial is not None and story.factorial.view.void:
+        return Verdict("bad", "This run’s claims are void.", void_lead(story.factorial.view))
     by_pool = {one.pool: one for one in story.comparisons}
     soon = "" if run.state == "ended" else f" {run.why} What follows is what stands so far."
     if run.best == run.seed:
@@ -52,9 +56,11 @@ def verdict_of(story: Story) -> Verdict:
 
 
 def _nothing(story: Story, soon: str) -> tuple[str, str]:
+    whole = count(len(story.epochs), "whole epoch")
+    if story.factorial is not None:
+        return none_adopted_words(story, whole, soon)
     tests = sum(one.decision is not None for one in story.candidates)
     accepted = sum(one.result == "accept" for one in story.candidates)
-    whole = count(len(story.epochs), "whole epoch")
     if story.run.state == "running" and not story.epochs:
         lead = "Under way: no epoch is whole yet."
     else:
@@ -136,15 +142,7 @@ def _tiles(story: Story) -> list[Child]:
                     share(after.right, after.planned),
                 )
                 tiles.append(_tile(f"{pool.capitalize()}, seed to best", value, note))
-    tests = [one for one in story.candidates if one.decision is not None]
-    accepted = sum(one.result == "accept" for one in tests)
-    tiles.append(
-        _tile(
-            "Candidates accepted",
-            f"{accepted} of {len(tests)}",
-            " ".join(bound_lines(story.epochs)) if tests else "none tested yet",
-        )
-    )
+    tiles.append(_tested(story))
     roles = story.cost.roles
     tokens = sum(one.prompt_tokens + one.completion_tokens for one in roles)
     usd = [one.usd for one in roles if one.usd is not None]
@@ -160,6 +158,25 @@ def _tiles(story: Story) -> list[Child]:
     asked = missing + story.trouble.answered
     tiles.append(_tile("Answers missing", count(missing), f"of {count(asked)}"))
     return tiles
+
+
+def _tested(story: Story) -> Markup:
+    """How many edits were let in, and how many of those may be useless."""
+    if story.factorial is None:
+        tests = [one for one in story.candidates if one.decision is not None]
+        accepted = sum(one.result == "accept" for one in tests)
+        note = " ".join(bound_lines(story.epochs)) if tests else "none tested yet"
+        return _tile("Candidates accepted", f"{accepted} of {len(tests)}", note)
+    view = story.factorial.view
+    proposed, run = len(view.proposed), view.run
+    if run is None:
+        return _tile("Edits under test", str(proposed), "decided once, after the last pair")
+    note = (
+        "nothing may be claimed: the sentinels failed"
+        if view.void
+        else bound_words(float(Fraction(run.q)))
+    )
+    return _tile("Edits adopted", f"{run.adopted} of {proposed}", note)
 
 
 def _short(number: int) -> str:
@@ -181,6 +198,8 @@ def _time(story: Story) -> str:
 def _cautions(story: Story) -> Markup | None:
     """What a reader must know before believing a number."""
     told: list[Child] = []
+    if story.factorial is not None and story.factorial.view.void:
+        told.append(joined(el("b", "Claims void. "), "The sentinels do not look like coins."))
     simulated = list(dict.fromkeys(role for role, _, twin in story.run.models if twin))
     if simulated:
         told.append(
@@ -233,9 +252,10 @@ _VAL = (
 
 def curves_section(story: Story) -> Markup:
     """Test beside val, each with the numbers as a table."""
+    on_val = _VAL if story.factorial is None else _VAL[-1:]  # it has no slow update
     figures = [
         _figure(story, "test", "On test, which training never sees", _TEST),
-        _figure(story, "val", "On val, which decides about packages", _VAL),
+        _figure(story, "val", "On val, which decides about packages", on_val),
     ]
     shown = [figure for figure in figures if figure is not None]
     return el(

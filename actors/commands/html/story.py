@@ -8,6 +8,7 @@ from typing import Literal
 import msgspec
 
 from actors.commands.diff_text import Line
+from actors.factorial_view import EditView, FactorialView
 from actors.trainer.score import McNemar
 from protocol.documents import Package
 from protocol.gate import Look
@@ -20,6 +21,7 @@ __all__ = [
     "Cost",
     "Diagnosed",
     "Endpoint",
+    "FactorialStory",
     "Path",
     "Point",
     "Provenance",
@@ -27,6 +29,7 @@ __all__ = [
     "Run",
     "SlowUpdate",
     "Story",
+    "TestedEdit",
     "Told",
     "Trouble",
 ]
@@ -137,6 +140,27 @@ class Candidate(msgspec.Struct, frozen=True, kw_only=True):
     worth: str = ""
 
 
+class TestedEdit(msgspec.Struct, frozen=True, kw_only=True):
+    """An edit of the factorial gate. diff: what it alone changes; empty where that is not known.
+
+    gain: planted, in accuracy; None where nothing was planted.
+    """
+
+    view: EditView
+    diff: tuple[Line, ...]
+    gain: float | None
+    worth: str
+
+
+class FactorialStory(msgspec.Struct, frozen=True, kw_only=True):
+    """What was tested together. drop_harm: the level of drops. origins: edit id by blame key."""
+
+    view: FactorialView
+    edits: tuple[TestedEdit, ...]
+    drop_harm: float
+    origins: Mapping[str, str]
+
+
 class SlowUpdate(msgspec.Struct, frozen=True, kw_only=True):
     """An epoch's slow update with its edits and what it changed, by document."""
 
@@ -223,7 +247,8 @@ class Questioned(msgspec.Struct, frozen=True, kw_only=True):
 class Story(msgspec.Struct, frozen=True, kw_only=True):
     """Everything but the transcripts. gaps: what could not be read, and what to do about it.
 
-    findings: (run_key, question_id) -> what the judge found, in words.
+    findings: (run_key, question_id) -> what the judge found, in words. factorial: None in a run
+    with the ladder; else candidates are its proposals alone.
     """
 
     run: Run
@@ -239,3 +264,4 @@ class Story(msgspec.Struct, frozen=True, kw_only=True):
     questions: tuple[Questioned, ...]
     findings: Mapping[tuple[str, str], str]
     gaps: tuple[str, ...]
+    factorial: FactorialStory | None = None

@@ -7,6 +7,7 @@ __all__ = [
     "REASONS",
     "RESULTS",
     "STATUSES",
+    "THIN",
     "VERDICTS",
     "chance",
     "count",

@@ -1,0 +1,25 @@
+"""``trm status`` begins with its result."""
+
+from __future__ import annotations
+
+from tests.commands.house import Made, Trm
+
+
+def test_the_result_leads(trm: Trm, made: Made) -> None:
+    """Whether it holds together and would go on, before all that is known of it."""
+    lines = trm("status", made.path, expect=1).out.splitlines()
+    assert lines[0].startswith(f"{made.path}: workspace, not consistent, ")
+    assert lines[1].startswith("bin/train --resume refused: ")
+    assert lines[2].startswith("  split_manifest.json: ")
+    assert lines[3].startswith("    -> ")
+    facts = [at for at, line in enumerate(lines) if line.startswith("  run_id ")]
+    remedies = [at for at, line in enumerate(lines) if line.startswith("    -> ")]
+    assert facts[0] > max(remedies)
+    assert not any(line.startswith("  resume ") for line in lines)
+
+
+def test_a_whole_seed(trm: Trm, made: Made) -> None:
+    """Nothing is said of a resume where there is none."""
+    lines = trm("status", made.path.parent / "seed").out.splitlines()
+    assert lines[0] == f"{made.path.parent / 'seed'}: seed, consistent"
+    assert "--resume" not in lines[1]
