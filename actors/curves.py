@@ -5,20 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from rich.console import Group
-from rich.table import Table
-from rich.text import Text
 
 from actors.ledger.reader import Reader
-from actors.tables import new_table, paired_line, share
+from actors.tables import new_table, percent, prose
 from actors.trainer.holdout import SEED_OUTCOMES, memo_of
 from actors.trainer.score import McNemar, mcnemar
-from protocol.dataset import Question
 from protocol.documents import Package
 from protocol.ledger import Where
 from protocol.rows import EpochRow, EvaluationRow, OutcomeRow, SlowRow
 
 __all__ = [
-    "accuracy_table",
     "bound_lines",
     "curves_table",
     "epochs_table",
@@ -36,41 +32,52 @@ def right_by_question(reader: Reader, run_key: str) -> dict[str, bool]:
     return {row.question_id: row.outcome == "right" for row in rows if row.outcome != "missing"}
 
 
-def epochs_table(reader: Reader, *, bounded: bool = True) -> Group:
-    """One line per whole epoch, the seed's pass first. bounded: by the ladder's alphas."""
-    table = new_table(
-        "Epochs (accuracy on val, 95 % interval)",
-        "epoch",
-        "package",
-        "val",
-        "missing",
-        "tests",
-        "accepted",
-        "expected false accepts <=",
-        "slow update",
-    )
+def epochs_table(reader: Reader) -> Group:
+    """One line per whole epoch, the seed's pass first."""
     rows = {row.epoch: row for row in reader.rows(EpochRow)}
     slow = {row.epoch: row for row in reader.rows(SlowRow)}
-    for evaluation in sorted(reader.rows(EvaluationRow), key=lambda row: row.epoch):
-        if evaluation.pool != "val" or evaluation.kind not in ("seed", "final"):
-            continue
-        epoch = rows.get(evaluation.epoch)
-        counted = (
-            ("", "", "")
-            if epoch is None
-            else (str(epoch.tests), str(epoch.accepted), _bound(epoch))
-        )
+    passes = [
+        row
+        for row in sorted(reader.rows(EvaluationRow), key=lambda row: row.epoch)
+        if row.pool == "val" and row.kind in ("seed", "final")
+    ]
+    lost = ("missing",) if any(row.missing for row in passes) else ()
+    planned = max((row.planned for row in passes), default=0)
+    table = new_table(
+        f"Epochs on val, {planned} questions (95 % interval)",
+        "epoch",
+        "package",
+        "right",
+        *lost,
+        "tests",
+        "accepted",
+        "luck",
+        "slow",
+    )
+    for row in passes:
+        epoch = rows.get(row.epoch)
+        counted = ("", "", "")
+        if epoch is not None:
+            counted = (str(epoch.tests), str(epoch.accepted), f"{epoch.sum_alpha:.1f}")
         table.add_row(
-            "seed" if evaluation.epoch == 0 else str(evaluation.epoch),
-            str(evaluation.package),
-            share(evaluation.right, evaluation.planned),
-            str(evaluation.missing),
+            "seed" if row.epoch == 0 else str(row.epoch),
+            _brief(row.package),
+            percent(row.right, row.planned),
+            *((str(row.missing),) if lost else ()),
             *counted,
-            _slow(slow.get(evaluation.epoch)),
+            slow[row.epoch].result if row.epoch in slow else "",
         )
-    if not bounded:
-        return Group(table)
-    return Group(table, Text("\n".join(bound_lines(list(rows.values())))))
+    words = prose(
+        "package: v5+v3 is skills/v5 with prompts/v3. luck: of the accepted edits at most so many",
+        "are expected to change nothing. slow: the slow update, one rewrite of all documents at",
+        "an epoch's end, kept only if val shows no harm. More:",
+        "docs/concepts.md#the-end-of-an-epoch",
+    )
+    return Group(table, words, prose(*bound_lines(list(rows.values()))))
+
+
+def _brief(package: Package) -> str:
+    return f"{package.skills}+{package.prompts}"
 
 
 def bound_lines(epochs: Sequence[EpochRow]) -> list[str]:
@@ -88,21 +95,6 @@ def bound_lines(epochs: Sequence[EpochRow]) -> list[str]:
             "diag questions; they are easier to pass (gate.seed_draw: false draws afresh).",
         ]
     return lines
-
-
-def _bound(epoch: EpochRow) -> str:
-    uncovered = f" + {epoch.seed_draws} uncovered" if epoch.seed_draws else ""
-    return f"{epoch.sum_alpha:.1f}{uncovered}"
-
-
-def _slow(row: SlowRow | None) -> str:
-    if row is None:
-        return ""
-    if row.result not in ("kept", "dropped"):
-        return row.result
-    parts = [f"{row.momentum} momentum"] if row.momentum else []
-    parts += [f"{row.prompt_edits} prompt edits"] if row.prompt_edits else []
-    return f"{row.result} ({', '.join(parts)}; {row.wins} won, {row.losses} lost)"
 
 
 def review(reader: Reader, seed: Package, best: Package) -> McNemar:
@@ -136,41 +128,26 @@ def outcomes_on_test(
     return right_by_question(reader, row.outcomes_key)
 
 
-def curves_table(reader: Reader) -> Table:
-    """The four curves on test: the seed's is the same in every epoch."""
-    table = new_table("Test, which training never sees (95 % interval)", "epoch", "seed", *_CURVES)
+def curves_table(reader: Reader) -> Group:
+    """The curves on test, an epoch a line; the seed's first, which is the same in every epoch."""
     rows = {(row.epoch, row.kind): row for row in reader.rows(EvaluationRow) if row.pool == "test"}
+    table = new_table("Test, which training never sees (95 % interval)", "epoch", *_CURVES)
     seed = rows.get((0, "seed"))
+    if seed is not None:
+        table.add_row("seed", *(_curve(seed) for _ in _CURVES))
     for epoch in sorted({epoch for epoch, kind in rows if kind == "final"}):
-        cells = [seed, *(rows.get((epoch, kind)) for kind in _CURVES)]
+        cells = [rows.get((epoch, kind)) for kind in _CURVES]
         table.add_row(str(epoch), *("-" if row is None else _curve(row) for row in cells))
-    return table
+    lost = any(row.missing for row in rows.values())
+    words = prose(
+        *(["(n): so many are missing."] if lost else []),
+        "final: the package at the epoch's end. best_hard, best_mixed: the best so far on val, by",
+        "accuracy and by the mixed score. Test chooses nothing: whoever picks an epoch by this",
+        "table spoils the claim. More: docs/concepts.md#what-may-be-claimed",
+    )
+    return Group(table, words)
 
 
 def _curve(row: EvaluationRow) -> str:
-    missing = f" ({row.missing} missing)" if row.missing else ""
-    return f"{share(row.right, row.planned)}{missing}"
-
-
-def accuracy_table(
-    questions: Sequence[Question], before: Mapping[str, bool], after: Mapping[str, bool]
-) -> Group:
-    """Accuracy by class on the test pool under the seed package and under the best one.
-
-    before, after: question id -> right; a question that is missing has no entry.
-    """
-    table = new_table(
-        "Test by class: the seed package and the best one (95 % interval)",
-        "class",
-        "before",
-        "after",
-    )
-    by_class: dict[str, list[str]] = {}
-    for question in questions:
-        by_class.setdefault(question.task_type, []).append(question.question_id)
-    for name, ids in [*sorted(by_class.items()), ("all", [q.question_id for q in questions])]:
-        counts = [sum(side.get(qid, False) for qid in ids) for side in (before, after)]
-        table.add_row(
-            name, *(share(count, len(ids)) for count in counts), end_section=name != "all"
-        )
-    return Group(table, Text(paired_line("paired, test", mcnemar(before, after))))
+    missing = f" ({row.missing})" if row.missing else ""
+    return f"{percent(row.right, row.planned)}{missing}"

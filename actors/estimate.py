@@ -24,8 +24,11 @@ and twice for prompts (most: twice per minibatch, ranking, compaction and docume
 
 Hours are the sum over phases of the longer of two: rollouts through ``concurrency`` places, and
 the longest class's steps one after the other, each as many rollouts deep as its gate has blocks.
-A rollout takes ``calls_per_rollout`` times the seconds of a call. Seconds are those of a call
-alone, so that a server that slows down under load takes longer: the hours are "at least".
+A rollout takes ``calls_per_rollout`` times the seconds of a call. To it comes ``OWN_S`` per call,
+which is this program's own work on one core (docs/performance.md): beside a server that answers
+at once, such as the simulator, that is nearly all. The hours are "about": seconds are those of a
+call alone on a warm connection, so that a server that slows down under load takes longer; fewer
+calls per rollout than assumed take less.
 
 Left out: tries that fail, answers from the cache, null comparisons, an end by patience.
 """
@@ -41,6 +44,7 @@ from protocol.llm import Role
 
 __all__ = [
     "CALLS_PER_ROLLOUT",
+    "OWN_S",
     "SIMULATED_CALLS_PER_ROLLOUT",
     "TYPICAL",
     "ClassShape",
@@ -55,6 +59,7 @@ __all__ = [
 CALLS_PER_ROLLOUT = 4.0
 SIMULATED_CALLS_PER_ROLLOUT = 2.5  # of the demo
 PROPOSED, SEEN, ACCEPTED, ANEW, EDITOR = 0.9, 0.7, 0.3, 0.75, 1.2
+OWN_S = 0.003
 GROWTH = 400.0
 
 
@@ -181,7 +186,7 @@ def estimate(shape: RunShape, rates: Rates) -> Estimate:
         all_calls=sum(calls.values(), NOTHING),
         tokens=tokens,
         usd=usd,
-        hours=_hours(shape, rates, rollouts),
+        hours=_hours(shape, rates, rollouts, sum(calls.values(), NOTHING)),
     )
 
 
@@ -249,7 +254,9 @@ def _edited(shape: RunShape) -> Range:
     return Range(expected * shape.epochs, most * shape.epochs)
 
 
-def _hours(shape: RunShape, rates: Rates, rollouts: Mapping[str, Range]) -> Range | None:
+def _hours(
+    shape: RunShape, rates: Rates, rollouts: Mapping[str, Range], calls: Range
+) -> Range | None:
     call_s = rates.search.seconds
     if call_s is None:
         return None
@@ -270,7 +277,8 @@ def _hours(shape: RunShape, rates: Rates, rollouts: Mapping[str, Range]) -> Rang
             (steps.most, chain_s.most, passes.most),
         )
     ]
-    return Range(seconds[0] / 3600.0, seconds[1] / 3600.0)
+    own = calls.times(OWN_S)
+    return Range((seconds[0] + own.expected) / 3600.0, (seconds[1] + own.most) / 3600.0)
 
 
 def _chain(one: ClassShape, stages: int, rollout_s: float, between_s: float) -> Range:

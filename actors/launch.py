@@ -9,8 +9,7 @@ from __future__ import annotations
 import hashlib
 import os
 import resource
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -23,18 +22,18 @@ from actors.config import (
     changed_keys,
     dump_config,
     load_config,
-    resolve_path,
     subject_of,
 )
 from actors.dataset.errors import DataError
-from actors.dataset.pools import FrozenData, load_frozen
+from actors.dataset.pools import load_frozen
 from actors.dataset.questions import load_dataset
 from actors.embedder.actor import check_embedder
 from actors.factorial_config import fixed_problems
 from actors.launch_data import check_data, check_skills
+from actors.launch_places import Findings, places_of, places_of_broken, with_places
 from actors.llm.endpoints import resolve_endpoints
 from actors.places import to_write
-from actors.system import Paths, local_model, uses_twin
+from actors.system import Paths, local_model
 from actors.twin.catalog import LoadError, load_catalog
 from actors.video.fingerprint import trees_fingerprint
 from actors.workspace.atomic import sweep_tmp, write_atomic
@@ -72,17 +71,7 @@ def fresh(config_path: Path | None, assignments: Sequence[str], workspace: Path 
     Raises ConfigError, WorkspaceError, DataError or OSError; nothing is written then.
     """
     source = config_path or DEMO
-    config, places = _with_places(load_config(source, assignments), source)
-    check_surroundings(config)
-    seed = open_seed(places["seed"])
-    dataset = load_dataset(
-        places["questions"], places.get("exclude"), duration=config.data.duration
-    )
-    frozen = load_frozen(places["seed"], dataset.questions)
-    check_data(config, frozen)
-    check_world(places.get("world"), places["questions"])
-    trees_sha256 = _check_trees(frozen, places["trees"], config)
-    check_skills(places["seed"], seed.info.skills_version)
+    config, places, trees_sha256 = _looked_at(source, assignments)
     free = workspace or next_workspace(to_write(config.run.workspaces), config.run.name)
     chosen = free.resolve()
     run_id = f"{config.run.name}-{_settings_sha256(config)[:8]}"
@@ -97,6 +86,58 @@ def fresh(config_path: Path | None, assignments: Sequence[str], workspace: Path 
     lock = WorkspaceLock(chosen)
     lock.acquire()
     return Launch(config, _paths(chosen, places), run_id, resumed=False, lock=lock, accepted=())
+
+
+def _looked_at(source: Path, assignments: Sequence[str]) -> tuple[Config, dict[str, Path], str]:
+    """The configuration of a fresh run, its files and the trees' fingerprint.
+
+    Raises ConfigError, WorkspaceError, DataError or OSError with all that is wrong.
+    """
+    found = Findings()
+    config = found.attempt(lambda: load_config(source, assignments))
+    if config is None:
+        places, absent = places_of_broken(source, assignments)
+    else:
+        found.attempt(lambda: check_surroundings(config))
+        places, absent = places_of(config, source)
+    found.add(absent)
+    checked = _check_material(found, config, places)
+    found.stop()
+    assert config is not None, "what stopped it was found"
+    assert checked is not None, "what stopped it was found"
+    return with_places(config, places), places, checked
+
+
+def _check_material(
+    found: Findings, config: Config | None, places: Mapping[str, Path]
+) -> str | None:
+    """What stands in the files, as far as they are there; returns the trees' fingerprint.
+
+    config: None if it cannot be used, so that nothing is asked that hangs on it.
+    """
+    dataset = frozen = seed = None
+    if "questions" in places:
+        duration = None if config is None else config.data.duration
+        dataset = found.attempt(
+            lambda: load_dataset(places["questions"], places.get("exclude"), duration=duration)
+        )
+    if "seed" in places:
+        seed = found.attempt(lambda: open_seed(places["seed"]))
+    excluded = config is not None and (config.data.exclude is None or "exclude" in places)
+    if dataset is not None and seed is not None and excluded:
+        frozen = found.attempt(lambda: load_frozen(places["seed"], dataset.questions))
+    if seed is not None:
+        found.attempt(lambda: check_skills(places["seed"], seed.info.skills_version))
+    if config is not None:
+        if frozen is not None:
+            found.attempt(lambda: check_data(config, frozen))
+        if dataset is not None:
+            found.attempt(lambda: check_world(places.get("world"), places["questions"]))
+    if dataset is None or "trees" not in places:
+        return None
+    ids = {one.video_id for one in (dataset.questions if frozen is None else frozen.questions)}
+    pictures = config is not None and _pictures(config)
+    return found.attempt(lambda: _check_trees(ids, places["trees"], pictures=pictures))
 
 
 def resume(
@@ -229,14 +270,15 @@ def _check_inputs(
         places["questions"], places.get("exclude"), duration=config.data.duration
     )
     frozen = load_frozen(workspace, dataset.questions)
-    found = _check_trees(frozen, places["trees"], began)
+    ids = {question.video_id for question in frozen.questions}
+    found = _check_trees(ids, places["trees"], pictures=_pictures(began))
     if found != manifest.trees_sha256:
         problems.append(f"{places['trees']}: the trees (or pictures) changed since the run began")
     if problems:
         raise ConfigError([*problems, "Restore them, or begin a fresh run"])
     if config.agent.vision == began.agent.vision:
         return found
-    return _check_trees(frozen, places["trees"], config)
+    return _check_trees(ids, places["trees"], pictures=_pictures(config))
 
 
 def _to_resume(
@@ -263,41 +305,10 @@ def _settings_sha256(config: Config) -> str:
 
 def _with_places(config: Config, source: Path) -> tuple[Config, dict[str, Path]]:
     """The configuration with paths that hold from anywhere, and the places themselves."""
-    wanted = {
-        "data.seed": config.data.seed,
-        "data.questions": config.data.questions,
-        "data.trees": config.data.trees,
-    }
-    if config.data.exclude is not None:
-        wanted["data.exclude"] = config.data.exclude
-    if uses_twin(config):
-        wanted["twin.world"] = config.twin.world
-    problems: list[str] = []
-    places: dict[str, Path] = {}
-    for key, text in wanted.items():
-        try:
-            places[key.partition(".")[2]] = resolve_path(text, source)
-        except ConfigError as error:
-            problems += [f"{key}: {problem}" for problem in error.problems]
-    if problems:
-        raise ConfigError(problems)
-    texts = {name: _portable(place) for name, place in places.items()}
-    data = msgspec.structs.replace(
-        config.data,
-        seed=texts["seed"],
-        questions=texts["questions"],
-        exclude=texts.get("exclude"),
-        trees=texts["trees"],
-    )
-    twin = msgspec.structs.replace(config.twin, world=texts.get("world", config.twin.world))
-    return msgspec.structs.replace(config, data=data, twin=twin), places
-
-
-def _portable(place: Path) -> str:
-    """Relative if it came with the program, so that that may move; absolute elsewhere."""
-    with suppress(ValueError):
-        return str(place.relative_to(ROOT))
-    return str(place)
+    places, absent = places_of(config, source)
+    if absent:
+        raise ConfigError(absent)
+    return with_places(config, places), places
 
 
 def _paths(workspace: Path, places: dict[str, Path]) -> Paths:
@@ -375,11 +386,16 @@ def check_world(world: Path | None, questions: Path) -> None:
         ) from error
 
 
-def _check_trees(frozen: FrozenData, trees: Path, config: Config) -> str:
+def _pictures(config: Config) -> bool:
+    """Whether the agent sees what lies beside the trees."""
+    return config.agent.vision != "none"
+
+
+def _check_trees(ids: Set[str], trees: Path, *, pictures: bool) -> str:
     """Every video has a tree; returns the fingerprint of them all, and of pictures in use."""
-    ids = {question.video_id for question in frozen.questions}
-    digest, problems = trees_fingerprint(trees, ids, pictures=config.agent.vision != "none")
+    digest, problems = trees_fingerprint(trees, ids, pictures=pictures)
     if problems:
         what = f"data.trees: {len(problems)} videos have no tree, such as"
-        raise ConfigError([what, *(f"  {problem}" for problem in problems[:5])])
+        remedy = f"make each with `bin/trm tree VIDEO --out {trees}`, or name their folder"
+        raise ConfigError([what, *(f"  {problem}" for problem in problems[:3]), f"  {remedy}"])
     return digest

@@ -39,6 +39,8 @@ _QUIET_ON_CONSOLE = frozenset(
         "cache.closed",
         "cache.open",
         "class.planned",
+        "factorial.edit",
+        "factorial.pair",
         "gate.look",
         "ledger.open",
         "llm.attempt_failed",
@@ -142,7 +144,8 @@ def _for_console(_: WrappedLogger, __: str, event: MutableMapping[str, object]) 
         event["timestamp"] = stamp[11:19]
     line = event.get("line")
     if isinstance(line, str):
-        return {"timestamp": event.get("timestamp", ""), "event": line}
+        loud = {"level": event["level"]} if event.get("level") in ("warning", "error") else {}
+        return {"timestamp": event.get("timestamp", ""), **loud, "event": line}
     return event
 
 

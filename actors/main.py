@@ -30,6 +30,7 @@ COMMANDS = (
     "patch",
     "export",
     "report",
+    "tensorboard",
     "tree",
     "gate",
     "factorial",

@@ -44,17 +44,22 @@ def as_called(text: str, *, installed: bool = INSTALLED) -> str:
     return _COMMAND.sub(lambda found: _CALLED[found[1]], text) if installed else text
 
 
-def launcher() -> str:
-    """How to call ``bin/train`` from where the user stands, to be pasted into a shell."""
+def launcher(command: str = "train") -> str:
+    """How to call ``bin/train`` from where the user stands, to be pasted into a shell.
+
+    command: another one, such as ``report`` of ``bin/trm``.
+    """
     if not INSTALLED:
-        return "bin/train" if Path.cwd() == ROOT else shlex.quote(str(ROOT / "bin" / "train"))
+        name = "train" if command == "train" else "trm"
+        path = f"bin/{name}" if Path.cwd() == ROOT else shlex.quote(str(ROOT / "bin" / name))
+        return path if command == "train" else f"{path} {command}"
     called = Path(sys.argv[0])
     on_path = shutil.which("trm")
     if on_path is not None and called.name == "trm" and Path(on_path).samefile(called):
-        return "trm train"
+        return f"trm {command}"
     if called.name == "trm":
-        return f"{shlex.quote(str(called.resolve()))} train"
-    return f"{shlex.quote(sys.executable)} -m actors.main train"
+        return f"{shlex.quote(str(called.resolve()))} {command}"
+    return f"{shlex.quote(sys.executable)} -m actors.main {command}"
 
 
 def version() -> str:

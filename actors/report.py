@@ -3,6 +3,7 @@ from the workspace's files."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from rich.console import Group
@@ -11,20 +12,28 @@ from rich.text import Text
 
 from actors.baseline.seed_db import read_predictions
 from actors.config import agent_of
-from actors.curves import accuracy_table, curves_table, epochs_table, outcomes_on_test, review
+from actors.curves import curves_table, epochs_table, outcomes_on_test, review
 from actors.dataset.pools import load_frozen
 from actors.dataset.questions import load_dataset
 from actors.estimate import CALLS_PER_ROLLOUT, SIMULATED_CALLS_PER_ROLLOUT
-from actors.factorial_report import factorial_part, schedule_text, true_gains, void_words
+from actors.factorial_report import (
+    factorial_epochs,
+    factorial_part,
+    schedule_text,
+    true_gains,
+)
+from actors.factorial_view import FactorialView, factorial_view, void_words
 from actors.gate.package_power import PackagePower, package_power
 from actors.ledger.reader import Reader, open_reader
 from actors.run_shape import run_shape
 from actors.runtime.supervisor import Supervisor
 from actors.summary import (
+    VERDICTS,
+    OnTest,
     Truth,
     calls_table,
+    classes_table,
     cost_text,
-    edits_table,
     packages_text,
     preflight_table,
     skill_texts,
@@ -39,9 +48,11 @@ from actors.system import (
     seed_serves,
     simulated_roles,
 )
-from actors.tables import paired_line, render
+from actors.tables import paired_words, prose, render
+from actors.trainer.score import mcnemar
 from actors.twin.truth import class_accuracy, classify, prompts_text
 from actors.twin.world import load_world
+from actors.verdict import Compared, Learnt, verdict
 from actors.workspace.versions import read_prompts
 from protocol.base import Refused
 from protocol.baseline import SeedOutcomes
@@ -49,7 +60,7 @@ from protocol.dataset import DataSummary, DescribeData, GetPool, PlanEpoch, Ques
 from protocol.documents import Package
 from protocol.factorial import GetUnits
 from protocol.gate import GetPower, LadderSize
-from protocol.rows import DecisionRow, EpochRow
+from protocol.rows import DecisionRow, EpochRow, EvaluationRow, StepRow
 from protocol.settings import Config
 from protocol.trainer import TrainingEnded
 
@@ -140,33 +151,47 @@ def _foreign_baseline(config: Config, paths: Paths) -> Text:
 
 
 def final_report(
-    config: Config, paths: Paths, ended: TrainingEnded, result: RunResult, resume: str
+    config: Config,
+    paths: Paths,
+    ended: TrainingEnded,
+    result: RunResult,
+    report: str,
+    resume: str,
 ) -> str:
-    """The table at the end of a run."""
+    """What is told at the end of a run: the verdict, then the tables it rests on.
+
+    report, resume: command lines that make a page of it and train further.
+    """
     dataset = load_dataset(paths.questions, paths.exclude, duration=config.data.duration)
     frozen = load_frozen(paths.workspace, dataset.questions)
     seeded = read_predictions(paths.workspace / "baseline.db")
     predictions = {prediction.question_id: prediction.right for prediction in seeded}
-    parts: list[Table | Group | Text] = [_headline(config, ended)]
-    together = config.gate.design == "factorial"
+    parts: list[Table | Group | Text] = []
     with open_reader(paths.workspace / "run.db") as reader:
-        if ended.claims_void:
-            parts.append(Text(void_words(reader)))
-        parts.append(epochs_table(reader, bounded=not together))
-        if ended.best_hard != ended.seed_package:
-            paired = review(reader, ended.seed_package, ended.best_hard)
-            parts.append(Text(paired_line("best against seed, paired, val (chosen on it)", paired)))
-        parts += _on_test(reader, ended, frozen.test, predictions)
+        together = factorial_view(reader)
+        if together is not None and together.void:
+            parts.append(Text(void_words(together.run)))
+        tested = _tested(reader, ended, frozen.test, predictions)
         known = paths.world is not None and "search" in simulated_roles(config)
+        parts.append(
+            _lead(config, ended, _verdict(reader, ended, together, tested), simulated=known)
+        )
+        parts.append(
+            epochs_table(reader) if together is None else factorial_epochs(reader, together)
+        )
+        parts += _val_line(reader, ended)
+        if tested is not None:
+            parts.append(curves_table(reader))
         questions = (*frozen.diag, *frozen.val, *frozen.test) if known else ()
-        if together:
+        steps = reader.rows(StepRow) if together is None else None
+        if tested is not None or steps:
+            parts.append(classes_table(steps, tested))
+        if together is not None:
             parts.append(factorial_part(reader, _worth(reader, config, paths, questions)))
-        else:
-            parts.append(edits_table(reader))
-        if known and not together:
+        if known and together is None:
             parts.append(truth_table(_truths(reader, paths, ended.seed_package, questions)))
         parts.append(calls_table(reader, result.restarts, result.seconds))
-    parts.append(where_lines(paths.workspace, resume, further=not together))
+    parts.append(where_lines(paths.workspace, report, resume if together is None else None))
     return "\n" + render(parts)
 
 
@@ -180,31 +205,90 @@ def _worth(
     return true_gains(reader, config, read_seed_package(paths.workspace), world, questions)
 
 
-def _on_test(
+def _tested(
     reader: Reader,
     ended: TrainingEnded,
     questions: Sequence[Question],
     predictions: Mapping[str, bool],
-) -> list[Table | Group | Text]:
-    """The curves, and the comparison that is claimed; nothing where test was not evaluated."""
+) -> OnTest | None:
+    """Test under the seed and the best package; None where it was not evaluated."""
     before = outcomes_on_test(reader, ended.seed_package, predictions)
     after = outcomes_on_test(reader, ended.best_hard, predictions)
     if before is None or after is None:
+        return None
+    ids = {question.question_id for question in questions}
+    sides = ({one: right for one, right in side.items() if one in ids} for side in (before, after))
+    return OnTest(questions, *sides)
+
+
+def _verdict(
+    reader: Reader, ended: TrainingEnded, together: FactorialView | None, tested: OnTest | None
+) -> str:
+    """The run in a sentence; empty where its claims are void, which is told instead."""
+    if ended.claims_void:
+        return ""
+    steps = reader.rows(StepRow)
+    if together is not None:
+        adopted = 0 if together.run is None else together.run.adopted
+        learnt = Learnt(len(steps), len(together.proposed), adopted)
+    else:
+        results = Counter(row.result for row in steps)
+        learnt = Learnt(len(steps), sum(results[one] for one in VERDICTS), results["accept"])
+    test = None
+    if tested is not None:
+        test = Compared(len(tested.questions), *tested.right, mcnemar(tested.before, tested.after))
+    is_seed = ended.best_hard == ended.seed_package
+    val = None if is_seed else _on_val(reader, ended)
+    return verdict(learnt, is_seed=is_seed, test=test, val=val)
+
+
+def _on_val(reader: Reader, ended: TrainingEnded) -> Compared:
+    """The best package against the seed's own fresh pass on val."""
+    rows = {
+        row.package: row
+        for row in sorted(reader.rows(EvaluationRow), key=lambda row: -row.epoch)
+        if row.pool == "val" and row.kind in ("seed", "final")
+    }
+    before, after = rows[ended.seed_package], rows[ended.best_hard]
+    paired = review(reader, ended.seed_package, ended.best_hard)
+    return Compared(before.planned, before.right, after.right, paired)
+
+
+def _val_line(reader: Reader, ended: TrainingEnded) -> list[Text]:
+    """What val says of the best package, which it chose."""
+    if ended.best_hard == ended.seed_package:
         return []
-    return [curves_table(reader), accuracy_table(questions, before, after)]
+    paired = _on_val(reader, ended).paired
+    if not paired.pairs:
+        return []
+    return [
+        prose(
+            f"On val, best against seed: {paired.wins} won, {paired.losses} lost of {paired.pairs}",
+            f"pairs: {paired_words(paired)}; flattered, since val chose the best.",
+        )
+    ]
 
 
-def _headline(config: Config, ended: TrainingEnded) -> Text:
+def _lead(config: Config, ended: TrainingEnded, said: str, *, simulated: bool) -> Text:
+    """The verdict, and what must be known to read it."""
     why = "patience is out" if ended.status == "early_stop" else "all epochs done"
     if ended.best_hard == ended.seed_package:
-        best = f"nothing beat the seed package {ended.seed_package} on val"
+        best = f"the seed package {ended.seed_package} remains the best"
     else:
         best = f"best package {ended.best_hard} (seed: {ended.seed_package})"
     routing = {
         "oracle": "the benchmark's class label picks the skill (skill_routing: oracle)",
         "manual": "the agent picks its skill itself (skill_routing: manual)",
     }[config.agent.skill_routing]
-    return Text(f"Training ended after {ended.epochs} epochs ({why}); {best}.\nRouting: {routing}.")
+    lines = [prose(said)] if said else []
+    lines += [
+        prose(f"Training ended after {ended.epochs} epochs ({why}); {best}."),
+        prose(f"Routing: {routing}."),
+    ]
+    if simulated:
+        words = "The agent was the simulator: these numbers say nothing about a language model."
+        lines.append(prose(words))
+    return Text("\n").join(lines)
 
 
 def _truths(

@@ -24,34 +24,63 @@ from actors.estimate import (
     RunShape,
     estimate,
 )
-from actors.gate.package_power import PackagePower
+from actors.gate.package_power import PackagePower, enough_questions
 from actors.ledger.reader import Reader
-from actors.tables import new_table
-from protocol.dataset import DataSummary, EpochPlan
+from actors.tables import class_name, new_table, prose
+from protocol.dataset import DataSummary, EpochPlan, Question
 from protocol.gate import PowerTable
 from protocol.ledger import Where
 from protocol.rows import AttemptRow, DecisionRow, DocumentRow, OutcomeRow, StepRow
 from protocol.settings import TrainerSettings
 
 __all__ = [
+    "VERDICTS",
+    "OnTest",
     "Truth",
     "calls_table",
+    "classes_table",
     "cost_text",
-    "edits_table",
     "packages_text",
     "preflight_table",
+    "seen_words",
     "skill_texts",
     "truth_table",
     "where_lines",
 ]
 
-_LOOKED = ("core", "endgame", "end")
-"""Reasons of decisions that came to an accept look; the others stopped before, without a p."""
-
 VERDICTS = ("accept", "reject", "undecided", "untestable")
 _ROLE_NAMES = {"search": "agent", "judge": "judge", "evolve": "editor", "vision": "vision"}
 _EMBED = "embed"
 KINDS = ("helpful", "useless", "harmful")
+_RESULTS = {
+    "accepted": "accept",
+    "rejected": "reject",
+    "untestable": "untestable",
+    "undecided": "undecided",
+}
+_ALL = "all"
+
+
+class OnTest(msgspec.Struct, frozen=True):
+    """Test under two packages as question id -> right; a missing question has no entry, nor has
+    one of another pool.
+    """
+
+    questions: Sequence[Question]
+    before: Mapping[str, bool]
+    after: Mapping[str, bool]
+
+    @property
+    def right(self) -> tuple[int, int]:
+        """How many are, under each."""
+        return sum(self.before.values()), sum(self.after.values())
+
+    def counts(self, ids: Sequence[str]) -> tuple[str, ...]:
+        """``16/36`` under each."""
+        if not ids:
+            return ("", "")
+        sides = (self.before, self.after)
+        return tuple(f"{sum(side.get(one, False) for one in ids)}/{len(ids)}" for side in sides)
 
 
 class Truth(msgspec.Struct, frozen=True):
@@ -76,23 +105,21 @@ def preflight_table(
         "ladder",
         "wrong",
         "alpha",
-        "gain seen with p=.5",
-        "with p=.8",
+        "p=.5",
+        "p=.8",
         "steps",
-        "remark",
     )
     works = {work.task_type: work for work in plan.classes}
     powers = {row.task_type: row for row in power.classes}
     steps = 0
     for row in data.classes:
-        counts = (row.task_type, str(row.n_diag), str(row.n_val), str(row.n_test))
+        counts = (class_name(row.task_type), str(row.n_diag), str(row.n_val), str(row.n_test))
         if row.task_type not in works:
-            table.add_row(*counts, "", "", "", "", "", "", row.reason)
+            table.add_row(*counts, *("",) * 6)
             continue
         work, seen = works[row.task_type], powers[row.task_type]
         own = len(work.batches[: trainer.max_batches]) * trainer.epochs
         steps += own
-        remark = "in sample" if work.in_sample else ""
         table.add_row(
             *counts,
             str(seen.n_units),
@@ -101,26 +128,78 @@ def preflight_table(
             _gain(seen.gain_50),
             _gain(seen.gain_80),
             str(own),
-            remark if seen.testable else "untestable",
         )
+    return Group(table, *_preflight_words(data, plan, power, f"{steps} in {trainer.epochs} epochs"))
+
+
+def _preflight_words(
+    data: DataSummary, plan: EpochPlan, power: PowerTable, steps: str
+) -> list[Text]:
+    """What the columns mean, and what is to be said of single classes."""
     lines = [
-        f"At most {steps} gate decisions in {trainer.epochs} epochs.",
-        "ladder: units (a class's questions in one video) that the gate tests on; wrong: of them",
-        "in the baseline; gain: the share of units that an edit must truly win to be accepted with",
-        "that probability; in sample: too few videos to keep the tested ones from the editor, so",
-        "that only val shows whether an edit generalises; untestable: nothing could be accepted.",
+        prose(
+            "ladder: units (a class's questions in one video) that the gate tests on; wrong: of",
+            "them in the baseline. p=.5, p=.8: the gain (the share of units that an edit must",
+            f"truly win) that is accepted with that probability. steps: gate decisions, at most "
+            f"{steps}. More: docs/concepts.md#the-gate-in-one-page",
+        )
     ]
-    return Group(table, Text("\n".join(lines)))
+    tested = [row for row in power.classes if row.testable]
+    if any(row.gain_80 is None for row in tested):
+        lines.append(
+            prose(
+                "none: not even an edit that answers every question right is accepted that often:",
+                "the ladder is too short, or too little of it is wrong. More videos of the class",
+                "bring a gain within reach, or more draws of each question (gate.draws_small).",
+            )
+        )
+    in_sample = [work.task_type for work in plan.classes if work.in_sample]
+    if in_sample:
+        lines.append(
+            prose(
+                f"In sample: {', '.join(in_sample)}: too few videos to keep the tested ones from",
+                "the editor, so that only val shows whether an edit generalises.",
+            )
+        )
+    lost = [row.task_type for row in power.classes if not row.testable]
+    if lost:
+        lines.append(
+            prose(
+                f"Untestable: {', '.join(lost)}: no edit could be accepted; more videos of the",
+                "class mend that.",
+            )
+        )
+    lines += [
+        prose(f"Not trained: {row.task_type}: {row.reason}")
+        for row in data.classes
+        if row.task_type not in {work.task_type for work in plan.classes}
+    ]
+    return lines
 
 
 def packages_text(pools: Sequence[tuple[str, PackagePower]]) -> Text:
     """What val and test can see of a whole package (exact one-sided McNemar)."""
-    lines = [
-        f"A whole package on {name}, {power.n_questions} questions at {power.alpha:g}: "
-        f"{_gain(power.gain_50)} is found with p=.5, {_gain(power.gain_80)} with p=.8."
-        for name, power in pools
-    ]
-    return Text("\n".join(lines))
+    return Text("\n").join(
+        prose(
+            f"A whole package on {pool}, {power.n_questions} questions at {power.alpha:g}:",
+            f"{seen_words(power)}.",
+        )
+        for pool, power in pools
+    )
+
+
+def seen_words(power: PackagePower) -> str:
+    """The gains of a whole package that a pool can see; what it would take, where there is none."""
+    if power.gain_50 is not None and power.gain_80 is not None:
+        return f"a gain of +{power.gain_50:.1%} is found with p=.5, +{power.gain_80:.1%} with p=.8"
+    much = "no gain, however large, is found with p=.8"
+    if power.gain_50 is None:
+        much = "no gain, however large, is found even with p=.5"
+    else:
+        much = f"a gain of +{power.gain_50:.1%} is found with p=.5; {much}"
+    enough = enough_questions(power)
+    remedy = "more questions" if enough is None else f"about {enough} such questions"
+    return f"{much}, as {power.n_wrong} of them are wrong; {remedy} would bring one within reach"
 
 
 def cost_text(shape: RunShape, *, simulated: bool) -> Text:
@@ -137,75 +216,75 @@ def cost_text(shape: RunShape, *, simulated: bool) -> Text:
         concurrency=1,
     )
     made = estimate(shape, rates)
-    return Text(
-        f"Expected: {made.all_rollouts.expected:,.0f} (at most {made.all_rollouts.most:,.0f}) "
-        f"rollouts, {made.all_calls.expected:,.0f} (at most {made.all_calls.most:,.0f}) calls at "
-        f"{calls:g} per rollout; bin/train --check measures tokens, money and hours."
+    return prose(
+        f"Expected: {made.all_rollouts.expected:,.0f} (at most {made.all_rollouts.most:,.0f})",
+        f"rollouts, {made.all_calls.expected:,.0f} (at most {made.all_calls.most:,.0f}) calls at",
+        f"{calls:g} per rollout; bin/train --check measures tokens, money and hours.",
     )
 
 
 def _gain(share: float | None) -> str:
-    return "out of reach" if share is None else f"+{share:.0%}"
+    return "none" if share is None else f"+{share:.0%}"
 
 
-def edits_table(reader: Reader) -> Table:
-    """What became of each class's steps."""
-    table = new_table(
-        "Candidates by class",
-        "class",
-        "steps",
-        "proposed",
-        "accepted",
-        "rejected",
-        "untestable",
-        "undecided",
-    )
+def classes_table(steps: Sequence[StepRow] | None, tested: OnTest | None) -> Group:
+    """By class: test under the seed and the best package, and what became of its edits.
+
+    steps: None where edits are tested together; tested: None where test was not evaluated.
+    """
+    sides = () if tested is None else ("seed", "best")
+    table = new_table("By class", "class", *sides, *(_RESULTS if steps else ()))
+    asked: dict[str, list[str]] = {}
+    for question in () if tested is None else tested.questions:
+        asked.setdefault(question.task_type, []).append(question.question_id)
     results: dict[str, Counter[str]] = {}
-    for row in reader.rows(StepRow):
+    for row in steps or ():
         results.setdefault(row.task_type, Counter())[row.result] += 1
+    names = sorted({*asked, *results})
+    every = [one for ids in asked.values() for one in ids]
     total = sum(results.values(), Counter[str]())
-    for name, counted in [*sorted(results.items()), ("all", total)]:
-        proposed = sum(counted[verdict] for verdict in VERDICTS)
+    for one in [*names, _ALL]:
+        ids, counted = (every, total) if one is _ALL else (asked.get(one, []), results.get(one))
         table.add_row(
-            name,
-            str(counted.total()),
-            str(proposed),
-            *(str(counted[v]) for v in ("accept", "reject", "untestable", "undecided")),
+            class_name(one),
+            *(() if tested is None else tested.counts(ids)),
+            *(() if not steps else _results(counted)),
+            end_section=one == names[-1] if names else False,
         )
-    return table
+    words = [] if tested is None else ["seed, best: test questions right under that package."]
+    if not steps:
+        return Group(table, prose(*words))
+    proposed = sum(total[verdict] for verdict in VERDICTS)
+    return Group(
+        table,
+        prose(
+            *words,
+            f"{total.total()} steps, {total.total() - proposed} of them without an edit to test.",
+            "untestable: not even all wins could have been accepted, so that nothing was spent;",
+            "undecided: infrastructure lost too much of the evidence.",
+        ),
+    )
+
+
+def _results(counted: Counter[str] | None) -> tuple[str, ...]:
+    if counted is None:
+        return ("",) * len(_RESULTS)
+    return tuple(str(counted[verdict]) for verdict in _RESULTS.values())
 
 
 def truth_table(truths: Sequence[Truth]) -> Group:
-    """Verdict against planted truth, then every decision on a line."""
+    """Verdict against planted truth; every decision with its own stands in ``bin/trm report``."""
     table = new_table("Verdicts against the planted truth", "verdict", *KINDS)
     counted = Counter((truth.decision.verdict, truth.kind) for truth in truths)
     for verdict in VERDICTS:
         cells = [counted[verdict, kind] for kind in KINDS]
         if any(cells):
             table.add_row(verdict, *map(str, cells))
-    lines = new_table(
-        "", "step", "verdict", "reason", "units", "W", "L", "p_gate", "true gain", "truly"
+    known = prose(
+        "The endpoint was the simulator, so the truth is known: the gain over the whole class.",
+        "The report below has it for every edit.",
     )
-    for truth in sorted(truths, key=lambda truth: truth.decision.run_key):
-        row = truth.decision
-        lines.add_row(
-            row.run_key + (" (in sample)" if row.in_sample else ""),
-            row.verdict,
-            row.reason,
-            f"{row.evaluated}/{row.n_units}",
-            str(row.wins),
-            str(row.losses),
-            f"{row.p_gate:.3f}" if row.reason in _LOOKED else "-",
-            f"{truth.gain:+.1%}",
-            truth.kind,
-        )
-    known = Text(
-        "The endpoint was the simulator, so the truth is known: the gain over the whole class.\n"
-        "reason: core, endgame, end: decided at a look (p_gate: its p-value); futile_exact,\n"
-        "futile_power: acceptance had become impossible or unlikely; harm: evidence of harm;\n"
-        "guardrail: too many losses on safe questions. W, L: units won and lost to the baseline."
-    )
-    return Group(table, known, lines)
+    return Group(table, known)
 
 
 def calls_table(reader: Reader, restarts: int, seconds: float) -> Table:
@@ -259,16 +338,17 @@ def skill_texts(reader: Reader) -> dict[str, str]:
     return {row.hash: row.text for row in reader.rows(DocumentRow)}
 
 
-def where_lines(workspace: Path, resume: str, *, further: bool = True) -> Text:
-    """Where everything lies, and the line that trains further; further: that may be done."""
-    names = {
-        "documents": "skills/ and prompts/ (vN, never edited)",
-        "what happened": "run.db (steps, edits, decisions, outcomes, traces)",
-        "log": "logs/train.jsonl",
-        "settings": "config.yaml",
-    }
-    lines = [f"Workspace {workspace}"]
-    lines += [f"  {what:<14} {where}" for what, where in names.items()]
-    if further:
-        lines += [f"To train further: {resume} --set trainer.epochs=N"]
+def where_lines(workspace: Path, report: str, resume: str | None) -> Text:
+    """Where everything lies, and the lines that make a page of it and train further.
+
+    resume: None where that cannot be. Commands and paths are for copying, so that nothing breaks
+    them.
+    """
+    lines = [
+        f"Workspace {workspace}",
+        "  documents in skills/ and prompts/, rows in run.db, log in logs/train.jsonl",
+        f"All of it on one page:  {report}",
+    ]
+    if resume is not None:
+        lines += [f"To train further:       {resume} --set trainer.epochs=N"]
     return Text("\n".join(lines))

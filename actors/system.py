@@ -146,6 +146,7 @@ def answering_specs(
     pace: the operator's hand on the chat client, one for all its incarnations.
     """
     agent, diagnoser, evolver = config.agent, config.diagnoser, config.evolver
+    answered: set[str] = set()
     # Every chat of every asker may wait in the client at once: its limiter decides, not a mailbox.
     chats = agent.concurrency + diagnoser.concurrency + evolver.concurrency * evolver.minibatch
     wired = [] if listener is None else [_twin(config, paths, listener)]
@@ -164,7 +165,12 @@ def answering_specs(
         ActorSpec(
             name="llm",
             factory=lambda peers: LlmActor(
-                config.llm, config.limits, peers("cache"), peers("ledger"), pace=pace
+                config.llm,
+                config.limits,
+                peers("cache"),
+                peers("ledger"),
+                pace=pace,
+                answered=answered,
             ),
             asks=("cache", "ledger"),
             concurrency=chats + _ONLOOKERS,

@@ -1,7 +1,12 @@
-"""What every printed table has in common. Nothing is wrapped or cut by the terminal's width."""
+"""What every printed table has in common.
+
+Tables and prose are made for ``WIDTH`` columns, as wide as the narrowest terminal that people use,
+whatever the terminal is: a log, a mail and a screen show the same. Nothing is ever cut but names.
+"""
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Sequence
 
 from rich.console import Console, Group
@@ -10,7 +15,19 @@ from rich.text import Text
 
 from actors.trainer.score import McNemar, wilson
 
-__all__ = ["new_table", "paired_line", "render", "share"]
+__all__ = [
+    "WIDTH",
+    "class_name",
+    "new_table",
+    "paired_words",
+    "percent",
+    "prose",
+    "render",
+    "share",
+]
+
+WIDTH = 80
+_NAME = 20
 
 
 def new_table(title: str, *columns: str) -> Table:
@@ -29,15 +46,32 @@ def share(right: int, planned: int) -> str:
     return f"{right}/{planned}  {right / planned:6.1%} [{low:.0%}, {high:.0%}]"
 
 
-def paired_line(what: str, paired: McNemar) -> str:
-    """A paired comparison in one line: counts, gain with its interval, exact p."""
-    if paired.pairs == 0:
-        return f"{what}: no question was answered on both sides"
+def percent(right: int, planned: int) -> str:
+    """``80.0% [68%, 88%]``: the same without the count."""
+    if planned == 0:
+        return "-"
+    low, high = wilson(right, planned)
+    return f"{right / planned:.1%} [{low:.0%}, {high:.0%}]"
+
+
+def class_name(text: str) -> str:
+    """A class's name for a column; of a long one the beginning."""
+    return text if len(text) <= _NAME else f"{text[: _NAME - 2]}.."
+
+
+def prose(*sentences: str) -> Text:
+    """Running text below a table, broken between words."""
+    return Text(
+        textwrap.fill(" ".join(sentences), WIDTH, break_long_words=False, break_on_hyphens=False)
+    )
+
+
+def paired_words(paired: McNemar) -> str:
+    """A paired comparison: gain with its interval, exact p. At least a pair is needed."""
     gain = (paired.wins - paired.losses) / paired.pairs
     return (
-        f"{what}: {paired.wins} won, {paired.losses} lost of {paired.pairs} pairs; "
-        f"gain {gain:+.1%} [{paired.low:+.1%}, {paired.high:+.1%}]; "
-        f"exact one-sided McNemar p = {paired.p:.2g}"
+        f"{100 * gain:+.1f} points [{100 * paired.low:+.1f}, {100 * paired.high:+.1f}], "
+        f"one-sided exact McNemar p = {paired.p:.2g}"
     )
 
 
@@ -51,4 +85,4 @@ def render(parts: Sequence[Table | Group | Text], file_width: int | None = None)
         for part in parts:
             console.print(part)
             console.print()
-    return capture.get()
+    return "\n".join(line.rstrip() for line in capture.get().split("\n"))

@@ -3,6 +3,7 @@
 #   need run     what bin/train needs
 #   need test    what bin/test needs, which holds the former
 #   need video   what bin/trm tree needs beside the first
+#   need tensorboard   what bin/trm tensorboard needs beside the first
 #
 # Versions and hashes are those of requirements/*.txt. uv is used if it is there, else
 # venv + pip. All messages go to stderr: stdout belongs to the command.

@@ -129,4 +129,4 @@ def test_who_listens_hears_what_the_level_keeps_out_of_the_file(
     assert heard == ["llm.call", "llm.breaker_open", "heartbeat"]
     assert [event["event"] for event in _lines(path)] == ["llm.breaker_open", "heartbeat"]
     console = capsys.readouterr().err
-    assert console.split()[1:] == ["still", "waiting"]
+    assert console.split()[1:] == ["[warning", "]", "still", "waiting"]

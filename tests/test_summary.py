@@ -7,19 +7,30 @@ from contextlib import closing
 from pathlib import Path
 
 import msgspec
+from rich.console import Group
+from rich.table import Table
+from rich.text import Text
 
 from actors.curves import (
-    accuracy_table,
     curves_table,
     epochs_table,
     outcomes_on_test,
     review,
     right_by_question,
 )
+from actors.gate.package_power import package_power
 from actors.ledger import schema
 from actors.ledger.reader import open_reader
-from actors.summary import Truth, calls_table, edits_table, truth_table
-from actors.tables import render
+from actors.summary import (
+    OnTest,
+    Truth,
+    calls_table,
+    classes_table,
+    packages_text,
+    seen_words,
+    truth_table,
+)
+from actors.tables import WIDTH, render
 from protocol.dataset import Question
 from protocol.documents import Package
 from protocol.rows import AnyRow, AttemptRow, DecisionRow, EpochRow, EvaluationRow, SlowRow, StepRow
@@ -58,11 +69,10 @@ def test_accuracy_keeps_missing_in_the_denominator() -> None:
     questions = [_question(number, "Counting Problem") for number in range(4)]
     before = {"q0": True, "q1": False, "q2": False}
     after = {"q0": True, "q1": True, "q2": True, "q3": True}
-    text = render([accuracy_table(questions, before, after)])
-    assert "1/4" in text
-    assert "4/4" in text
-    assert "2 won, 0 lost of 3 pairs" in text
-    assert "p = 0.25" in text
+    tested = OnTest(questions, before, after)
+    lines = render([classes_table(None, tested)]).splitlines()
+    assert lines[2].split() == ["Counting", "Problem", "1/4", "4/4"]
+    assert tested.right == (1, 4)
 
 
 def test_epochs_and_candidates(tmp_path: Path) -> None:
@@ -82,11 +92,13 @@ def test_epochs_and_candidates(tmp_path: Path) -> None:
     with open_reader(path) as reader:
         assert reader.rows(EpochRow) == [epoch(1)]
         epochs = render([epochs_table(reader)])
-        candidates = render([edits_table(reader)])
-    assert "20/50" in epochs
-    assert "30/50" in epochs
-    assert "49/50" not in epochs
-    assert candidates.strip().splitlines()[-1].split() == ["all", "3", "2", "1", "1", "0", "0"]
+        candidates = render([classes_table(reader.rows(StepRow), None)])
+    assert "40.0%" in epochs
+    assert "60.0%" in epochs
+    assert "98.0%" not in epochs
+    total = next(line for line in candidates.splitlines() if line.startswith("all"))
+    assert total.split() == ["all", "1", "1", "0", "0"]
+    assert "3 steps, 1 of them without an edit to test" in candidates
 
 
 def _pass(key: str, *rights: bool) -> list[AnyRow]:
@@ -95,7 +107,7 @@ def _pass(key: str, *rights: bool) -> list[AnyRow]:
 
 
 def test_the_slow_update_stands_in_its_epochs_line(tmp_path: Path) -> None:
-    """What was tried, and what val said of it."""
+    """What became of it; what val said of it stands in the report."""
     slow = {"result": "dropped", "momentum": 2, "prompt_edits": 1, "wins": 3, "losses": 9}
     path = _stored(
         tmp_path / "run.db",
@@ -105,7 +117,9 @@ def test_the_slow_update_stands_in_its_epochs_line(tmp_path: Path) -> None:
     )
     with open_reader(path) as reader:
         text = render([epochs_table(reader)])
-    assert "dropped (2 momentum, 1 prompt edits; 3 won, 9 lost)" in text
+    line = next(line for line in text.splitlines() if line.startswith("1 "))
+    assert line.split()[-1] == "dropped"
+    assert "slow update, one rewrite" in " ".join(text.split())
 
 
 def test_holdout_the_curves_and_what_they_point_at(tmp_path: Path) -> None:
@@ -146,8 +160,8 @@ def test_holdout_the_curves_and_what_they_point_at(tmp_path: Path) -> None:
         before = outcomes_on_test(reader, Package(skills="v1", prompts="v1"), predictions)
         after = outcomes_on_test(reader, Package(skills="v2", prompts="v1"), predictions)
         other = outcomes_on_test(reader, Package(skills="v3", prompts="v1"), predictions)
-    assert [line.split()[0] for line in lines[2:]] == ["1", "2"]
-    assert [lines[2].count(count) for count in ("1/3", "2/3")] == [1, 3]
+    assert [line.split()[0] for line in lines[2:5]] == ["seed", "1", "2"]
+    assert [lines[row].count(part) for row, part in ((2, "33.3%"), (3, "66.7%"))] == [3, 3]
     assert before == predictions
     assert after == {"q0": True, "q1": True, "q2": False}
     assert other is None
@@ -216,4 +230,62 @@ def test_truth_stands_beside_the_verdict() -> None:
     text = render([truth_table([Truth(row, 0.0, "useless"), Truth(row, 0.3, "helpful")])])
     accepted = next(line for line in text.splitlines() if line.startswith("accept"))
     assert accepted.split() == ["accept", "1", "1", "0"]
-    assert "+30.0%" in text
+    assert "report below" in text
+
+
+def test_no_table_is_wider_than_a_terminal(tmp_path: Path) -> None:
+    """Eighty columns, whatever a class is called, and whatever is missing."""
+    long = "A class with a name that is far longer than any column ever will be"
+    val = {"pool": "val", "planned": 1234, "right": 1000, "missing": 17}
+    package = {"skills_version": "v123", "prompts_version": "v104"}
+    path = _stored(
+        tmp_path / "run.db",
+        _row(EvaluationRow, run_key="e0/val/seed", epoch=0, kind="seed", **val),
+        *(
+            _row(EvaluationRow, run_key=f"{n}", epoch=n, kind="final", **val, **package)
+            for n in (8, 11)
+        ),
+        *(
+            _row(
+                EvaluationRow,
+                run_key=f"t{kind}",
+                epoch=11,
+                kind=kind,
+                **val | {"pool": "test"} | package,
+            )
+            for kind in ("final", "best_hard", "best_mixed")
+        ),
+        *(_row(SlowRow, epoch=n, result="dropped") for n in (8, 11)),
+        *(_row(EpochRow, epoch=n, tests=120, accepted=14, sum_alpha=17.4) for n in (8, 11)),
+    )
+    questions = [_question(number, long) for number in range(1000)]
+    tested = OnTest(questions, {}, {})
+    steps = [_row(StepRow, task_type=long, result="accept")]
+    with open_reader(path) as reader:
+        parts: list[Table | Group | Text] = [
+            epochs_table(reader),
+            curves_table(reader),
+            classes_table(steps, tested),  # type: ignore[arg-type]  # rows of that type
+            calls_table(reader, restarts=3, seconds=1.5),
+        ]
+        text = render(parts)
+    assert [line for line in text.splitlines() if len(line) > WIDTH] == []
+    assert [line for line in text.splitlines() if line != line.rstrip()] == []
+    assert "1234 questions" in text
+    assert "(17): " not in text
+    assert "(17)" in text
+
+
+def test_what_is_out_of_reach_is_told_with_what_would_bring_it_there() -> None:
+    """As many questions as it takes; more of them where not even four times as many suffice."""
+    assert seen_words(package_power(120, 38)) == (
+        "a gain of +9.6% is found with p=.5, +13.3% with p=.8"
+    )
+    half = seen_words(package_power(90, 20))
+    assert "is found with p=.5; no gain, however large, is found with p=.8" in half
+    assert "20 of them are wrong; about 124 such questions would bring one within reach" in half
+    none = seen_words(package_power(20, 1))
+    assert none.startswith("no gain, however large, is found even with p=.5")
+    assert none.endswith("more questions would bring one within reach")
+    text = render([packages_text([("val", package_power(90, 20))])])
+    assert max(map(len, text.splitlines())) <= WIDTH

@@ -11,10 +11,10 @@ __all__ = ["add_blame_parser", "blame"]
 
 _DESCRIPTION = """\
 Says for every line of a skill, the system prompt or a tool prompt where it comes from: "seed", or
-the edit that wrote it, with the questions that it answers to, and the verdict that let it in: of
-the gate (p_gate: how probable such evidence is if the edit changes nothing; the lower bound of its
-gain), or of the slow update (questions of val won and lost, and how probable such losses are by
-chance). The reasons of the edits follow below.
+the edit that wrote it. Below stands every edit with the questions that it answers to, and the
+verdict that let it in: of the gate (p_gate: how probable such evidence is if the edit changes
+nothing; the lower bound of its gain), or of the slow update (questions of val won and lost, and how
+probable such losses are by chance).
 
 It replays what run.db has recorded from the seed's text on. A text that was changed by hand has no
 such way back and is refused. Reads only, also while a run goes on."""
@@ -42,8 +42,10 @@ def add_blame_parser(commands: argparse._SubParsersAction[argparse.ArgumentParse
     )
     parser.add_argument(
         "document",
+        nargs="?",
         metavar="SKILL",
-        help="a class or its file's name, `system`, a tool; or a file in a workspace",
+        help="a class or its file's name, `system`, a tool; or a file in a workspace; "
+        "left out: which there are",
     )
     parser.add_argument(
         "--workspace",
@@ -80,10 +82,13 @@ def _blame(arguments: argparse.Namespace) -> int:
     import msgspec
 
     from actors.commands.blame_report import print_blame, report_of
-    from actors.commands.documents import find_document
+    from actors.commands.documents import documents_there_are, find_document
     from actors.commands.lineage import lineage
     from actors.commands.workspace_view import RUN_DB, workspace_ledger
 
+    if arguments.document is None or Path(arguments.document).is_dir():
+        given = None if arguments.document is None else Path(arguments.document)
+        raise OptionError(documents_there_are(given, arguments.workspace))
     found = find_document(arguments.document, arguments.workspace, arguments.version)
     if (found.workspace / RUN_DB).is_file():
         with workspace_ledger(found.workspace) as reader:

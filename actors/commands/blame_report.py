@@ -9,23 +9,26 @@ import msgspec
 from rich.text import Text
 
 from actors.commands.blame_lines import blame_lines, lines_of
-from actors.commands.console import show, visible
+from actors.commands.console import columns, hanging, show, visible
 from actors.commands.lineage import Hop, Lineage, changes_of, edit_key
 from protocol.rows import EditRow
 
 __all__ = ["BlameReport", "BlamedLine", "Origin", "origin_of", "print_blame", "report_of"]
-
-_SHOWN = 2  # question ids in a line's column; the list below has all of them
 
 
 class Origin(msgspec.Struct, frozen=True, kw_only=True):
     """An edit and what speaks for it.
 
     step: None for a slow update. op: of an edit; ``note``, ``consolidate``, ``momentum``.
-    evidence: question ids. verdict: ``accept`` of the gate, ``kept`` or ``dropped`` of the slow
-    update, ``unknown`` while it is under way. p_gate, lower_bound: of the gate; lower_bound in
-    [-1, 1]. p_harm: of the slow update. wins, losses: units of the gate, questions of val.
-    in_sample: the gate tested on what the editor had read, too.
+    evidence: question ids. verdict: ``accept`` of the gate, ``adopted`` of the factorial gate,
+    ``kept`` or ``dropped`` of the slow update, ``unknown`` while it is under way. p_gate,
+    lower_bound: of the gate; lower_bound in [-1, 1]. p_harm: of the slow update. wins, losses:
+    units of the gate, questions of val. in_sample: the gate tested on what the editor had read,
+    too.
+
+    Of the factorial gate epoch and step are those that proposed the edit, and tested_as its id in
+    the table of edits; p, wins, losses and pairs are its pairs', effect (in [-1, 1]) its mean gain
+    with the 95 % interval low to high: it was adopted for having won much, so that it is flattered.
     """
 
     epoch: int
@@ -41,6 +44,12 @@ class Origin(msgspec.Struct, frozen=True, kw_only=True):
     wins: int | None = None
     losses: int | None = None
     in_sample: bool = False
+    tested_as: str | None = None
+    p: float | None = None
+    pairs: int | None = None
+    effect: float | None = None
+    low: float | None = None
+    high: float | None = None
 
     @property
     def place(self) -> str:
@@ -57,8 +66,15 @@ class Origin(msgspec.Struct, frozen=True, kw_only=True):
             parts.append(f"gain >= {self.lower_bound:+.1%}")
         if self.p_harm is not None:
             parts.append(f"p_harm {self.p_harm:.3g}")
+        if self.p is not None:
+            parts.append(f"p {self.p:.3g}")
+        if self.effect is not None:
+            parts.append(f"gain {self.effect:+.1%} [{self.low:+.1%}, {self.high:+.1%}] (selected)")
         if self.wins is not None:
-            parts.append(f"{self.wins} won {self.losses} lost")
+            of = "" if self.pairs is None else f" of {self.pairs} pairs"
+            parts.append(f"{self.wins} won {self.losses} lost{of}")
+        if self.tested_as is not None:
+            parts.append(f"tested as {self.tested_as}")
         if self.in_sample:
             parts.append("in sample")
         return ", ".join(parts)
@@ -113,6 +129,22 @@ def origin_of(hop: Hop, row: EditRow) -> Origin:
         reason=row.reason,
         verdict="unknown",
     )
+    tested = hop.tested.get(edit_key(row))
+    if tested is not None:
+        return msgspec.structs.replace(
+            origin,
+            epoch=tested.born,
+            step=1,
+            verdict=tested.state,
+            tested_as=tested.edit_id,
+            p=tested.p,
+            wins=tested.wins,
+            losses=tested.losses,
+            pairs=tested.pairs,
+            effect=tested.effect,
+            low=tested.low,
+            high=tested.high,
+        )
     if hop.decision is not None:
         decision = hop.decision
         return msgspec.structs.replace(
@@ -141,11 +173,12 @@ def _ids(support: str) -> tuple[str, ...]:
 
 
 def print_blame(report: BlameReport) -> None:
-    """On stdout: in colour on a terminal, else plain; a line of the document is one line."""
+    """On stdout: in colour on a terminal, else plain."""
     edited = [line for line in report.lines if line.origin != "seed"]
     head = Text(
-        f"{report.document}, {report.version} in {report.workspace}: {len(report.lines)} lines, "
-        f"{len(edited)} of them by {len(report.edits)} edit{'' if len(report.edits) == 1 else 's'}"
+        f"{report.document}, {report.version}: {len(report.lines)} lines, {len(edited)} of them "
+        f"by {len(report.edits)} edit{'' if len(report.edits) == 1 else 's'}\n"
+        f"in {report.workspace}"
     )
     show([head, *_lines(report), *_edits(report)])
 
@@ -155,46 +188,27 @@ def _numbers(report: BlameReport) -> dict[str, int]:
 
 
 def _lines(report: BlameReport) -> list[Text]:
-    """The columns of every line; the document's text last, so that a terminal may wrap it."""
-    numbers = _numbers(report)
-    rows = [("line", "origin", "edit", "verdict", "evidence", "text")]
+    """Every line behind its number and its edit, broken where the terminal ends."""
+    numbers, width = _numbers(report), columns()
+    rows = [("line", "from", "text")]
     for line in report.lines:
-        text = visible(line.text)
-        if line.origin == "seed":
-            rows.append((str(line.line), "seed", "", "", "", text))
-            continue
-        origin = report.edits[line.origin]
-        label = f"[{numbers[line.origin]}] {origin.op}"
-        evidence = _short(origin.evidence)
-        rows.append((str(line.line), origin.place, label, _short_odds(origin), evidence, text))
-    widths = [max(len(row[column]) for row in rows) for column in range(5)]
+        origin = report.edits.get(line.origin)
+        whence = "seed"
+        if origin is not None:
+            whence = f"[{numbers[line.origin]}] {origin.place} {origin.verdict}"
+        rows.append((str(line.line), whence, visible(line.text)))
+    widths = [max(len(row[column]) for row in rows) for column in range(2)]
     shown = []
-    for number, row in enumerate(rows):
-        cells = [cell.ljust(width) for cell, width in zip(row[:5], widths, strict=True)]
-        cells[0] = row[0].rjust(widths[0])
-        style = "bold" if number == 0 else "dim" if row[1] == "seed" else ""
-        shown.append(Text("  ".join([*cells, row[5]]), style))
+    for number, (line_number, whence, text) in enumerate(rows):
+        cells = f"{line_number:>{widths[0]}}  {whence:<{widths[1]}}  "
+        style = "bold" if number == 0 else "dim" if whence == "seed" else ""
+        shown.append(Text(hanging(cells, text, width), style))
     return shown
-
-
-def _short_odds(origin: Origin) -> str:
-    """The verdict and its most telling numbers, for a column."""
-    if origin.p_gate is not None:
-        low = "" if origin.lower_bound is None else f" >={origin.lower_bound:+.0%}"
-        return f"{origin.verdict} p {origin.p_gate:.2g}{low}"
-    if origin.p_harm is not None:
-        return f"{origin.verdict} p_harm {origin.p_harm:.2g}"
-    return origin.verdict
-
-
-def _short(ids: tuple[str, ...]) -> str:
-    more = f" +{len(ids) - _SHOWN}" if len(ids) > _SHOWN else ""
-    return ", ".join(ids[:_SHOWN]) + more
 
 
 def _edits(report: BlameReport) -> list[Text]:
     """Every edit with all that is known of it."""
-    counted = Counter(line.origin for line in report.lines)
+    counted, width = Counter(line.origin for line in report.lines), columns()
     shown = []
     for key, number in _numbers(report).items():
         origin = report.edits[key]
@@ -202,8 +216,8 @@ def _edits(report: BlameReport) -> list[Text]:
         shown += [
             Text(),
             Text(f"[{number}] {origin.op}, {left}, {key}", "bold"),
-            Text(f"    {origin.odds}"),
-            Text(f"    evidence: {', '.join(origin.evidence) or 'none recorded'}"),
-            Text(f"    reason: {visible(' '.join(origin.reason.split()))}"),
+            Text(hanging("    ", origin.odds, width)),
+            Text(hanging("    evidence: ", ", ".join(origin.evidence) or "none recorded", width)),
+            Text(hanging("    reason: ", visible(" ".join(origin.reason.split())), width)),
         ]
     return shown

@@ -8,6 +8,7 @@ other: what is measured is a call alone. All files lie in the folder that is giv
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import ExitStack, asynccontextmanager
 from datetime import UTC, datetime
@@ -59,11 +60,13 @@ class Models(msgspec.Struct, frozen=True, kw_only=True):
     """What ``/models`` says. served: context length by name, None: not told; None: no list.
 
     below_v1: there is none here, but there is one below ``/v1``. date: the server's clock.
+    why: there is no list. unreached: no answer of any kind came.
     """
 
     served: Mapping[str, int | None] | None = None
     below_v1: bool = False
     why: str = ""
+    unreached: bool = False
     date: datetime | None = None
 
 
@@ -102,6 +105,9 @@ async def _ask_one(
 ) -> None:
     address = system.address(f"llm-{name}")
     for probe in probes:
+        if probe.kind == "pace" and isinstance(heard[-1].reply, ChatFailed):
+            heard.append(Heard(probe, heard[-1].reply, 0.0))  # the call before it was the same
+            continue
         begun = anyio.current_time()
         reply: ChatAnswer | ChatFailed | None = None
         with anyio.move_on_after(config.llm.total_s + _GRACE_S):
@@ -218,12 +224,23 @@ async def _models(
             if below.status_code == 200:
                 return Models(below_v1=True, why="HTTP 404")
     except (httpx.HTTPError, httpx.InvalidURL) as error:
-        return Models(why=f"{type(error).__name__}: {error}".rstrip(": "))
+        return Models(why=_cause(error), unreached=isinstance(error, httpx.TransportError))
     date = _date(response.headers.get("date"))
     if response.status_code != 200:
         return Models(why=f"HTTP {response.status_code}", date=date)
     served = _served(response.content)
     return Models(served=served, why="" if served is not None else "no list of models", date=date)
+
+
+def _cause(error: BaseException) -> str:
+    """What lies below the client's own words: the operating system's, where it spoke."""
+    below: BaseException | None = error
+    while below is not None:
+        if isinstance(below, OSError) and below.errno is not None:
+            # of a name that is not known the number is negative, and not the system's
+            return os.strerror(below.errno) if below.errno > 0 else str(below.strerror)
+        below = below.__cause__ or below.__context__
+    return f"{type(error).__name__}: {error}".rstrip(": ")
 
 
 def _date(text: str | None) -> datetime | None:

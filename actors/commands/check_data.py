@@ -19,6 +19,7 @@ from actors.dataset.questions import Dataset, load_dataset
 from actors.dataset.tiers import tiered_outcomes
 from actors.evolver.document import validate
 from actors.launch import check_world
+from actors.launch_places import made_by
 from actors.system import read_seed_info, read_seed_package, seed_serves, uses_twin
 from actors.video.search import SearchableTree
 from actors.video.store import frames_folder, read_tree
@@ -121,6 +122,8 @@ def _places(looking: _Looking, workspace: Path | None) -> None:
 
     def place(name: str, key: str, text: str) -> Path | None:
         remedy = f"mend {key} in {looking.source}"
+        if made := made_by(key):
+            remedy += f", or {made}"
         return looking.attempt(name, remedy, lambda: resolve_path(text, looking.source))
 
     found.questions = place("data", "data.questions", data.questions)

@@ -6,6 +6,7 @@ import difflib
 import json
 import re
 from collections.abc import Mapping, Sequence
+from urllib.parse import urlsplit
 
 from actors.commands.check_calls import Embedded, Heard, Models
 from actors.commands.check_line import Line, fail, fine, in_words, warn
@@ -35,6 +36,9 @@ _NO_TOOLS = (
     "start the server with tool calls (vLLM: --enable-auto-tool-choice --tool-call-parser NAME), "
     "or set agent.tool_calls to json"
 )
+_UNREACHED = ("transport", "breaker_open")
+_JARGON = re.compile(r"^ConnectError: |\[Errno -?\d+\] ")
+_NO_NAME = ("not known", "nodename", "No address", "name resolution", "getaddrinfo")
 _REMEDIES: Mapping[FailureKind, str] = {
     "transport": "start the server, or mend its base_url in llm.endpoints",
     "timeout": "look at the server's load, or raise llm.first_token_s and llm.total_s",
@@ -95,7 +99,11 @@ def _model_line(config: Config, endpoint: Endpoint, models: Models, *, answered:
         remedy = f"set its base_url to {endpoint.base_url.rstrip('/')}/v1"
         return fail(name, f"{where}: nothing there, but its models are below /v1", remedy)
     if models.served is None:
-        told = f"{where}: no list of models ({models.why}), so its context length is unknown"
+        asked = f"GET {endpoint.base_url.rstrip('/')}/models"
+        if models.unreached and not answered:
+            told = f"{endpoint.name}: no server answers at {endpoint.base_url} ({asked}: "
+            return fail(name, f"{told}{in_words(models.why)})", _unreached(endpoint, models.why))
+        told = f"{where}: no list of models ({asked}: {models.why}), so its context is unknown"
         if answered:
             return warn(name, told, "nothing, if you know that the context suffices")
         return fail(name, told, "start the server, or mend its base_url in llm.endpoints")
@@ -109,6 +117,17 @@ def _model_line(config: Config, endpoint: Endpoint, models: Models, *, answered:
     if length is None:
         return fine(name, f"{where} serves {endpoint.model}; it does not tell the context length")
     return _length_line(config, endpoint, f"{where} serves {endpoint.model}", length)
+
+
+def _unreached(endpoint: Endpoint, why: str) -> str:
+    """What mends it, by what the operating system said."""
+    address = urlsplit(endpoint.base_url)
+    key = f"mend base_url of {endpoint.name} in llm.endpoints"
+    if "refused" in why:
+        return f"nothing listens there: start the server at {address.netloc}, or {key}"
+    if any(words in why for words in _NO_NAME):
+        return f"the name {address.hostname} leads nowhere from this machine: {key}"
+    return f"look whether {address.netloc} can be reached from this machine, or {key}"
 
 
 def _nearest(model: str, served: Sequence[str]) -> str:
@@ -165,10 +184,26 @@ def _length_line(config: Config, endpoint: Endpoint, told: str, length: int) -> 
 
 def _failed(probe: Probe, failure: ChatFailed, models: Models | None, skipped: int) -> Line:
     """skipped: calls that were not made, since they would have failed likewise."""
-    name = {"role": probe.role, "form": "json", "image": "vision"}[probe.kind]
-    told = f"{_named(probe.endpoint)}: {failure.kind}: {in_words(failure.detail)}"
-    told += f" ({skipped} more calls were not tried)" if skipped else ""
-    return fail(name, told, _remedy(probe, failure, models))
+    name = {"form": "json", "image": "vision"}.get(probe.kind, probe.role)
+    if failure.kind in _UNREACHED:
+        url = f"{probe.endpoint.base_url.rstrip('/')}/chat/completions"
+        told = f"{_named(probe.endpoint)}: no chat: POST {url}: {_bare(failure.detail)}"
+        if models is not None and models.unreached:
+            return fail(name, told + _skipped(skipped), "as the line above says")
+    else:
+        told = f"{_named(probe.endpoint)}: {failure.kind}: {in_words(failure.detail)}"
+    return fail(name, told + _skipped(skipped), _remedy(probe, failure, models))
+
+
+def _bare(detail: str) -> str:
+    """Without the names and numbers that only a programmer knows."""
+    return _JARGON.sub("", in_words(detail))
+
+
+def _skipped(calls: int) -> str:
+    if not calls:
+        return ""
+    return f" ({calls} more call{' was' if calls == 1 else 's were'} not tried)"
 
 
 def _remedy(probe: Probe, failure: ChatFailed, models: Models | None) -> str:
@@ -220,6 +255,8 @@ def _of_kind(config: Config, heard: Heard, reply: ChatAnswer) -> list[Line]:
         return [_seen(probe, reply)]
     if probe.kind == "form":
         return [_form(probe, reply)]
+    if probe.kind == "pace":
+        return []  # its seconds stand in the estimate
     speed = _speed_line(probe, reply, heard.seconds)
     if not probe.real or probe.endpoint.base_url == TWIN:
         return [speed]

@@ -19,6 +19,7 @@ from actors.commands.splitting import Split
 from actors.estimate import (
     CALLS_PER_ROLLOUT,
     GROWTH,
+    OWN_S,
     SIMULATED_CALLS_PER_ROLLOUT,
     TYPICAL,
     Estimate,
@@ -31,6 +32,7 @@ from actors.estimate import (
 from actors.gate.package_power import PackagePower
 from actors.ledger.reader import open_reader
 from actors.run_shape import run_shape
+from actors.summary import seen_words
 from actors.system import simulated_roles
 from protocol.ledger import Where
 from protocol.llm import ChatAnswer, Role
@@ -40,7 +42,6 @@ from protocol.settings import Config
 __all__ = ["Preview", "gain_lines", "preview_of", "rates_of", "shape_of"]
 
 _ENOUGH = 20  # outcomes, from which on a run's own numbers are better than any other
-_TWIN_PLACES = 1  # the simulator is one process
 _ROLES: tuple[Role, ...] = ("search", "judge", "evolve")
 
 
@@ -96,12 +97,11 @@ def gain_lines(split: Split) -> list[Line]:
 
 
 def _package_line(pool: str, power: PackagePower) -> Line:
-    told = f"a whole package on {pool}, {power.n_questions} questions at {power.alpha:g}: "
-    gains = [power.gain_50, power.gain_80]
-    if gains[0] is None:
-        return warn("gains", f"{told}no gain can be found", "split with more videos in this pool")
-    words = ["out of reach" if gain is None else f"+{gain:.1%}" for gain in gains]
-    return fine("gains", f"{told}{words[0]} is found with p=.5, {words[1]} with p=.8")
+    told = f"a whole package on {pool}, {power.n_questions} questions at {power.alpha:g}"
+    found = f"{told}: {seen_words(power)}"
+    if power.gain_50 is None:
+        return warn("gains", found, "split with more videos in this pool")
+    return fine("gains", found)
 
 
 # -- sizes ------------------------------------------------------------------------------
@@ -162,7 +162,8 @@ def rates_of(
         assumptions.append(f"typical tokens per call, not measured: {named}")
     if rates["search"].seconds is not None:
         assumptions.append(
-            f"{rates['search'].seconds:.2f} s per call of the agent, also under load"
+            f"{_brief(rates['search'].seconds)} per call of the agent, as if nobody else asked: a "
+            f"server that slows down under load takes longer; {_brief(OWN_S)} of this program's own"
         )
     assumptions.append("no failed tries, no end by patience")
     made = Rates(
@@ -170,7 +171,7 @@ def rates_of(
         judge=rates["judge"],
         evolve=rates["evolve"],
         calls_per_rollout=calls,
-        concurrency=_TWIN_PLACES if twin else _places(config),
+        concurrency=_places(config),
         growth=growth,
     )
     return made, tuple(assumptions)
@@ -196,6 +197,11 @@ def _rate(config: Config, role: Role, heard: Sequence[Heard]) -> RoleRate:
         and one.probe.real
         and isinstance(one.reply, ChatAnswer)
     ]
+    paced = [
+        one.reply.seconds
+        for one in heard
+        if one.probe.role == role and one.probe.kind == "pace" and isinstance(one.reply, ChatAnswer)
+    ]
     counted = [reply.usage for reply in answers if reply.usage.prompt_tokens]
     endpoints = [endpoint for endpoint in config.llm.endpoints if role in endpoint.roles]
     prompts = [e.usd_per_m_prompt for e in endpoints if e.usd_per_m_prompt is not None]
@@ -205,7 +211,7 @@ def _rate(config: Config, role: Role, heard: Sequence[Heard]) -> RoleRate:
     return RoleRate(
         prompt=_mean([usage.prompt_tokens for usage in counted], rate.prompt),
         completion=_mean([usage.completion_tokens for usage in counted], rate.completion),
-        seconds=_mean([reply.seconds for reply in answers], 0.0) if answers else None,
+        seconds=_mean(paced or [reply.seconds for reply in answers], 0.0) if answers else None,
         usd_per_m_prompt=_mean(prompts, 0.0) if priced else None,
         usd_per_m_completion=_mean(completions, 0.0) if priced else None,
         measured=bool(counted),
@@ -297,11 +303,17 @@ def _time(made: Estimate) -> list[Line]:
     if made.hours is None:
         return [fine("expected", "hours unknown: the agent's endpoints gave no answer to measure")]
     low, high = made.hours.expected, made.hours.most
-    return [fine("expected", f"at least {_span(low)} ({_span(high)} with the most calls)")]
+    return [fine("expected", f"about {_span(low)} ({_span(high)} with the most calls)")]
 
 
 def _span(hours: float) -> str:
-    return f"{hours:.1f} h" if hours >= 1 else f"{hours * 60:.1f} min"
+    if hours >= 1:
+        return f"{hours:.1f} h"
+    return f"{hours * 60:.1f} min" if hours * 60 >= 1.5 else f"{hours * 3600:.0f} s"
+
+
+def _brief(seconds: float) -> str:
+    return f"{seconds:.2f} s" if seconds >= 0.1 else f"{seconds * 1000:.0f} ms"
 
 
 def _limit_lines(config: Config, made: Estimate) -> list[Line]:

@@ -39,7 +39,7 @@ from protocol.settings import Config, Endpoint
 
 __all__ = ["FORM", "Probe", "probes_of", "roles_of"]
 
-Kind = Literal["role", "form", "image"]
+Kind = Literal["role", "form", "image", "pace"]
 FORM = json.dumps(
     {
         "type": "object",
@@ -63,7 +63,8 @@ _COLOURS = {"red": (220, 20, 20), "blue": (20, 40, 220)}
 
 
 class Probe(msgspec.Struct, frozen=True, kw_only=True):
-    """One call. kind: the role's own, the reply's form alone, or a picture. colour: of it.
+    """One call. kind: the role's own, the reply's form alone, a picture (colour: of it), or, for
+    ``pace``, the agent's own once more: the first one also pays for the connection.
 
     real: the prompt is one of a run's; else the material could not be read, and it only says hello.
     """
@@ -104,6 +105,9 @@ def probes_of(config: Config, endpoint: Endpoint, material: Material) -> tuple[P
                 real=chat is not None,
             )
         )
+        if role == "search" and chat is not None:
+            again = msgspec.structs.replace(chat, cache_salt="check-pace")
+            probes.append(Probe(endpoint=endpoint, role=role, kind="pace", chat=again))
     asked = _ASK_FORM.get(endpoint.json_output)
     if asked is not None and probes and not twin:
         first = probes[0].role

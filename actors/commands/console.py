@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+import shutil
 import sys
+import textwrap
 from collections.abc import Sequence
 
 from rich.console import Console, RenderableType
@@ -11,7 +13,9 @@ from rich.text import Text
 
 from actors.commands.seed_options import write
 
-__all__ = ["on_terminal", "show", "visible"]
+__all__ = ["columns", "hanging", "on_terminal", "show", "visible"]
+
+_COLUMNS, _NARROWEST = 100, 60
 
 _PLAIN_WIDTH = 2_000  # wider than any table, so that no cell is cut or wrapped
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\x80-\x9f]")
@@ -20,6 +24,21 @@ _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\x80-\x9f]")
 def on_terminal() -> bool:
     """Whether somebody looks at stdout."""
     return sys.stdout.isatty()
+
+
+def columns() -> int:
+    """How wide a line may be: the terminal, a hundred columns where there is none."""
+    if not on_terminal():
+        return _COLUMNS
+    return max(_NARROWEST, shutil.get_terminal_size((_COLUMNS, 24)).columns)
+
+
+def hanging(first: str, text: str, width: int) -> str:
+    """The text behind ``first``, broken between words, all its lines below each other."""
+    lines = textwrap.wrap(
+        text, width - len(first), replace_whitespace=False, break_on_hyphens=False
+    )
+    return f"\n{' ' * len(first)}".join([first + (lines[0] if lines else ""), *lines[1:]])
 
 
 def visible(text: str) -> str:

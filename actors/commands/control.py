@@ -9,7 +9,8 @@ from typing import get_args
 
 import msgspec
 
-from actors.commands.seed_options import DONE, FAILED, USAGE, note, write
+from actors.commands.seed_options import DONE, FAILED, USAGE, OptionError, note, write
+from actors.commands.workspace_view import named_or_latest
 from actors.monitor.client import NoRun, ask_run
 from actors.monitor.status_words import status_lines
 from actors.monitor.wishes import Verb, Wish, read_wish
@@ -27,8 +28,11 @@ Speaks to the run in WORKSPACE through its Unix socket, which only the account t
   status           how everything stands
   concurrency N    at most N requests in flight per endpoint, or of the one named by --endpoint"""
 
+_VERBS: tuple[str, ...] = get_args(Verb)
+
 _EXAMPLES = """\
 examples:
+  bin/trm control pause                 the latest run in workspaces/
   bin/trm control workspaces/my-001 pause
   bin/trm control workspaces/my-001 concurrency 8 --endpoint agent-a
   bin/trm control workspaces/my-001 status --json | jq .progress.eta_s
@@ -45,13 +49,43 @@ def add_control_parser(commands: argparse._SubParsersAction[argparse.ArgumentPar
         description=_DESCRIPTION,
         epilog=_EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
+        usage="%(prog)s [-h] [--endpoint NAME] [--json] [WORKSPACE] WHAT [N]",
     )
-    parser.add_argument("workspace", type=Path, metavar="WORKSPACE", help="where the run works")
-    parser.add_argument("do", choices=get_args(Verb), metavar="WHAT", help="one of the above")
-    parser.add_argument("value", nargs="?", type=int, metavar="N", help="of concurrency")
+    parser.add_argument(
+        "words",
+        nargs="+",
+        action=_Words,
+        metavar="WORD",
+        help="where the run works (default: the latest in workspaces/), one of the above, and N",
+    )
     parser.add_argument("--endpoint", metavar="NAME", help="concurrency: of this endpoint alone")
     parser.add_argument("--json", action="store_true", help="the whole reply as one JSON object")
     parser.set_defaults(run=control)
+
+
+class _Words(argparse.Action):
+    """``[WORKSPACE] WHAT [N]``: a first word that is a WHAT leaves the workspace out."""
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        words: object,
+        option: str | None = None,
+    ) -> None:
+        """Sort them, or end with what is wrong."""
+        assert isinstance(words, list), "nargs is +"
+        left = [str(word) for word in words]
+        namespace.workspace = None if left[0] in _VERBS else Path(left.pop(0))
+        if not left or left[0] not in _VERBS:
+            given = f"{left[0]!r} is none" if left else f"none follows {namespace.workspace}"
+            parser.error(f"WHAT must be one of {', '.join(_VERBS)}; {given}")
+        namespace.do, *rest = left
+        namespace.value = None
+        if len(rest) > 1 or (rest and not rest[0].isdigit()):
+            parser.error(f"{' '.join(rest)}: only a number may follow {namespace.do}")
+        if rest:
+            namespace.value = int(rest[0])
 
 
 def control(arguments: argparse.Namespace) -> int:
@@ -61,13 +95,18 @@ def control(arguments: argparse.Namespace) -> int:
     if wrong:
         note(f"bin/trm control: {wrong}")
         return USAGE
-    if not arguments.workspace.is_dir():
-        note(f"bin/trm control: {arguments.workspace} is no folder")
+    try:
+        workspace = named_or_latest(arguments.workspace, "bin/trm control")
+    except OptionError as error:
+        note(f"bin/trm control: {error}")
+        return USAGE
+    if not workspace.is_dir():
+        note(f"bin/trm control: {workspace} is no folder")
         return USAGE
     try:
-        reply = ask_run(arguments.workspace, wish)
+        reply = ask_run(workspace, wish)
     except NoRun as error:
-        note(f"bin/trm control: {arguments.workspace}: {error}")
+        note(f"bin/trm control: {workspace}: {error}")
         return FAILED
     if arguments.json:
         write(msgspec.json.encode(reply).decode() + "\n")

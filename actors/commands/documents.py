@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import re
+import shlex
 from pathlib import Path
 
 import msgspec
 
 from actors.commands.seed_options import OptionError
 from actors.commands.workspace_view import Kind, find_workspace, texts_of
+from actors.places import as_called
 from actors.workspace.manifest import MANIFEST, read_manifest
 from protocol.keys import slug
 
-__all__ = ["Found", "find_document", "named"]
+__all__ = ["Found", "documents_there_are", "find_document", "named"]
 
 _PLACE = re.compile(r"(skills|prompts)/(v[1-9][0-9]*)/(?:tools/)?([^/]+)\.md$")
 
@@ -46,6 +48,24 @@ def find_document(given: str, workspace: Path | None, version: str | None) -> Fo
             return Found(root, kind, version or standing, _held(root, kind, version, name))
         known += there
     raise OptionError(f"{given}: there is no such document in {root}; it has {', '.join(known)}")
+
+
+def documents_there_are(folder: Path | None, workspace: Path | None) -> str:
+    """What to say where a folder was given for a document, or none: those of the best package.
+
+    folder: None: none was given. Raises as ``find_document``.
+    """
+    root = find_workspace(folder or workspace)
+    best = read_manifest(root).best_hard
+    skills = list(texts_of(root, "skills", best.skills))
+    prompts = list(texts_of(root, "prompts", best.prompts))
+    said = "name a document" if folder is None else f"{folder}: is a workspace; name its document"
+    example = shlex.join(["bin/trm", "blame", skills[-1], "--workspace", str(root)])
+    return as_called(
+        f"{said}, such as\n  {example}\n"
+        f"skills ({best.skills}): {', '.join(skills)}\nprompts ({best.prompts}): "
+        f"{', '.join(prompts)}"
+    )
 
 
 def named(given: str, there: dict[str, str] | list[str]) -> str | None:

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from fractions import Fraction
 
 from actors.commands.blame_report import Origin, origin_of
 from actors.commands.export_parts import Gain, Published
 from actors.commands.lineage import edit_key
 from actors.curves import bound_lines
+from actors.factorial_view import void_words
+from actors.gate.levels import q_of
 from actors.trainer.score import wilson
 from protocol.settings import Config
 
 __all__ = ["card"]
 
 _TWIN = "twin"
-_LET_IN = ("accept", "kept")
+_LET_IN = ("accept", "adopted", "kept")
 _ROLES = (("search", "agent"), ("judge", "judge"), ("evolve", "editor"), ("vision", "vision"))
 """Roles and what people call them; nobody sees for the agent unless ``agent.vision`` says so."""
 
@@ -46,18 +49,20 @@ def card(made: Published, changed: Sequence[str], *, plain: bool, let_pass: int)
 
 def _what(made: Published) -> str:
     known = f" ({' and '.join(made.best)} of its run)" if made.best else ""
+    void = ""
+    if made.together is not None and made.together.void:
+        void = "**" + void_words(made.together.run).replace("\n", "** ") + "\n\n"
     return (
-        "Documents that steer an agent which answers multiple-choice questions about a video by "
-        "looking into a tree of notes: a strategy per task type (`skills/`), a system prompt and "
-        f"tool prompts (`prompts/`). They were trained, not written.\n\nPackage: {made.package}"
+        f"{void}Documents that steer an agent which answers multiple-choice questions about a "
+        "video by looking into a tree of notes: a strategy per task type (`skills/`), a system "
+        "prompt and tool prompts (`prompts/`). They were trained, not written.\n\n"
+        f"Package: {made.package}"
         f"{known}."
     )
 
 
 def _training(made: Published) -> str:
     config, seed = made.config, made.seed
-    tests = sum(row.tests for row in made.epochs)
-    accepted = sum(row.accepted for row in made.epochs)
     rows = [
         ("run", made.manifest.run_id),
         ("epochs", str(len(made.epochs))),
@@ -73,16 +78,37 @@ def _training(made: Published) -> str:
             "began with",
             f"seed {seed.name!r}, skills/{seed.skills_version} and prompts/{seed.prompts_version}",
         ),
-        (
-            "gate",
-            f"profile {config.gate.profile}, error level {config.gate.alpha_small:g} for "
-            f"classes of at most {config.gate.small_units} units, {config.gate.alpha_large:g} for "
-            "larger ones",
-        ),
-        ("tested candidates", f"{tests}, of them accepted {accepted}"),
+        *_gate(made),
         ("settings", f"SHA-256 {made.manifest.settings_sha256}"),
     ]
     return _table(("", ""), rows)
+
+
+def _gate(made: Published) -> list[tuple[str, str]]:
+    """What let the edits in, and how many."""
+    gate, view = made.config.gate, made.together
+    if view is None:
+        tests = sum(row.tests for row in made.epochs)
+        accepted = sum(row.accepted for row in made.epochs)
+        levels = (
+            f"profile {gate.profile}, error level {gate.alpha_small:g} for classes of at most "
+            f"{gate.small_units} units, {gate.alpha_large:g} for larger ones"
+        )
+        return [("gate", levels), ("tested candidates", f"{tests}, of them accepted {accepted}")]
+    run = view.run
+    void = f", {view.total('void')} of them void" if view.total("void") else ""
+    adopted = "not decided yet" if run is None else f"of them adopted {run.adopted}"
+    sentinels = (
+        "not told before the decision"
+        if run is None
+        else f"{run.sentinel_wins} won, {run.sentinel_losses} lost, p {run.sentinel_p:.2g}"
+    )
+    return [
+        ("gate", f"factorial, q {float(q_of(gate)):g}, cap {gate.cap:g}"),
+        ("pairs", f"{view.total('done')} of {view.total('planned')}{void}"),
+        ("edits tested together", f"{len(view.proposed)}, {adopted}"),
+        ("sentinels (edits that change nothing)", sentinels),
+    ]
 
 
 def _at_work(config: Config, role: str) -> bool:
@@ -161,6 +187,8 @@ def _edits(made: Published) -> str:
                 rows.append((held.history.name, origin.place, row.op, *_odds(origin), str(left)))
     if not rows:
         return "None: the texts are the seed's."
+    if made.together is not None:
+        return _tested(made)
     columns = (
         "document",
         "when",
@@ -179,6 +207,54 @@ def _edits(made: Published) -> str:
         "text. A slow update's edits were kept because a paired test on val showed no harm: W/L "
         "are its questions, and they have no p_gate."
     )
+
+
+def _tested(made: Published) -> str:
+    """The same of a run under the factorial gate, which has tested every edit by itself."""
+    rows = []
+    for held in made.documents:
+        for hop in held.history.hops:
+            for row in hop.edits:
+                origin = origin_of(hop, row)
+                left = held.lines.get(edit_key(row), 0)
+                rows.append(
+                    (
+                        held.history.name,
+                        origin.tested_as or "-",
+                        row.op,
+                        origin.verdict,
+                        "-" if origin.p is None else f"{origin.p:.3g}",
+                        _gain_of(origin),
+                        "-" if origin.wins is None else f"{origin.wins}/{origin.losses}",
+                        "-" if origin.pairs is None else str(origin.pairs),
+                        str(left),
+                    )
+                )
+    columns = (
+        "document",
+        "tested as",
+        "edit",
+        "verdict",
+        "p",
+        "gain",
+        "W/L",
+        "pairs",
+        "lines left",
+    )
+    return (
+        f"{_table(columns, rows)}\n\n"
+        "e1/...: proposed in epoch 1. Every pair is two fresh draws of a unit, the edit on in one "
+        "arm and off in the other by its own coin. W/L: pairs won and lost; p: how probable so "
+        "many wins are if the edit changes nothing; gain: its mean over random backgrounds of the "
+        "other edits, with its 95 % interval, too large on average, for the edits were adopted "
+        "because they won much; left: lines of the edit that stand in the text."
+    )
+
+
+def _gain_of(origin: Origin) -> str:
+    if origin.effect is None:
+        return "-"
+    return f"{origin.effect:+.1%} [{origin.low:+.0%}, {origin.high:+.0%}]"
 
 
 def _odds(origin: Origin) -> tuple[str, str, str, str]:
@@ -213,12 +289,32 @@ def _limits(made: Published) -> str:
             f"**Not accepted.** The package holds edits that no test let in: {', '.join(refused)}."
         )
     limits += [
-        " ".join(bound_lines(made.epochs)) + " Which ones, nobody knows.",
-        "*In sample*: a class with too few videos was tested on questions whose failures the "
-        "editor had read, so that only val and test show whether such an edit generalises.",
+        *_errors(made),
         "The gains are those of the models named above, over trees made as those of the run were.",
     ]
     return "\n".join(f"- {limit}" for limit in limits)
+
+
+def _errors(made: Published) -> list[str]:
+    """How many of the edits may be wrong ones."""
+    view = made.together
+    if view is None:
+        return [
+            " ".join(bound_lines(made.epochs)) + " Which ones, nobody knows.",
+            "*In sample*: a class with too few videos was tested on questions whose failures the "
+            "editor had read, so that only val and test show whether such an edit generalises.",
+        ]
+    if view.run is None or view.void:
+        return [
+            "Nothing is guaranteed of any edit: the run has not decided, or its claims are void."
+        ]
+    q = float(Fraction(view.run.q))
+    return [
+        f"Of the adopted edits a share of at most {q:g} is expected to change nothing. Which ones, "
+        "nobody knows.",
+        "Known from simulation alone: harmful edits inside that share, interactions between edits, "
+        "edits that help some units and hurt others.",
+    ]
 
 
 def _origins(made: Published) -> Iterator[Origin]:

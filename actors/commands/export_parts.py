@@ -16,6 +16,7 @@ from actors.commands.workspace_view import RUN_DB, Kind, texts_of, workspace_led
 from actors.config import agent_of, load_config, resolve_path
 from actors.dataset.questions import load_dataset
 from actors.evolver.leak import Exposed
+from actors.factorial_view import FactorialView, factorial_view
 from actors.ledger.reader import Reader
 from actors.trainer.score import McNemar, mcnemar
 from actors.workspace.files import read_json
@@ -57,7 +58,8 @@ class Held(msgspec.Struct, frozen=True, kw_only=True):
 class Published(msgspec.Struct, frozen=True, kw_only=True):
     """Everything that the export is made of. best: as which the manifest knows the package.
 
-    epochs: those that are whole. n_questions: that the texts are held against.
+    epochs: those that are whole. exposed: the questions that the texts are held against.
+    together: of a run under the factorial gate.
     """
 
     manifest: Manifest
@@ -69,6 +71,7 @@ class Published(msgspec.Struct, frozen=True, kw_only=True):
     epochs: tuple[EpochRow, ...]
     gains: tuple[Gain, ...]
     exposed: tuple[Exposed, ...]
+    together: FactorialView | None = None
 
 
 def package_of(manifest: Manifest, given: str) -> Package:
@@ -107,10 +110,12 @@ def gather(workspace: Path, given: str) -> Published:
         epochs: Sequence[EpochRow] = ()
         gains: tuple[Gain, ...] = ()
         read: Mapping[str, tuple[str, ...]] = {}
+        together = None
     else:
         with workspace_ledger(workspace) as reader:
             histories = [lineage(workspace, reader, *place) for place in names]
             epochs = reader.rows(EpochRow)
+            together = factorial_view(reader)
             serves = seed.agent == agent_of(config)
             gains = _gains(workspace, reader, package, seed_serves=serves)
             read = _read_by_editor(reader, [hop for held in histories for hop in held.hops])
@@ -125,6 +130,7 @@ def gather(workspace: Path, given: str) -> Published:
         epochs=tuple(epochs),
         gains=gains,
         exposed=tuple(Exposed(q, read.get(q.question_id, ())) for q in questions),
+        together=together,
     )
 
 
@@ -196,7 +202,7 @@ def _read_by_editor(reader: Reader, hops: Sequence[Hop]) -> dict[str, tuple[str,
     keys: set[str] = set()
     for hop in hops:
         if hop.step is not None:
-            keys.add(f"{hop.run_key}/rollout")
+            keys |= {f"{step}/rollout" for step in hop.passes}
             continue
         keys |= {f"{slow_key(hop.epoch)}/before", f"{slow_key(hop.epoch)}/after"}
         steps = reader.rows(StepRow, Where(column="epoch", value=hop.epoch))

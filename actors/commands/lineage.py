@@ -8,16 +8,18 @@ its hash, so that a text which was edited by hand has no way back and is refused
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import msgspec
 
 from actors.commands.blame_lines import Author, Change
 from actors.commands.workspace_view import RUN_DB, Kind, chain_of, texts_of
+from actors.factorial_view import adopted_edits
 from actors.ledger.reader import Reader
 from actors.workspace.versions import VersionMeta
 from protocol.documents import text_hash
+from protocol.factorial_rows import FactorialEditRow
 from protocol.keys import slow_key, slug
 from protocol.ledger import Where
 from protocol.rows import DecisionRow, DocumentRow, EditRow, SlowRow, StepRow
@@ -35,7 +37,8 @@ class Hop(msgspec.Struct, frozen=True, kw_only=True):
     """One change of a document: an accepted step, or an epoch's slow update.
 
     step: None for a slow update. edits: those that were applied, in order. decision: of the step's
-    gate; slow: of the slow update; None where the ledger has no row (a run under way).
+    gate; slow: of the slow update; None where the ledger has no row (a run under way). tested: what
+    the factorial gate found of each edit, by its key; empty under the ladder.
     """
 
     before: str
@@ -46,6 +49,15 @@ class Hop(msgspec.Struct, frozen=True, kw_only=True):
     edits: tuple[EditRow, ...]
     decision: DecisionRow | None = None
     slow: SlowRow | None = None
+    tested: Mapping[str, FactorialEditRow] = {}
+
+    @property
+    def passes(self) -> tuple[str, ...]:
+        """The steps whose rollouts the edits were made from; none of a slow update."""
+        if self.step is None:
+            return ()
+        steps = {row.proposed_by for row in self.tested.values()} or {self.run_key}
+        return tuple(sorted(steps))
 
 
 class Lineage(msgspec.Struct, frozen=True, kw_only=True):
@@ -174,15 +186,27 @@ def _steps(reader: Reader, epoch: int, name: str, before: str, after: str) -> li
 
 def _step_hop(reader: Reader, row: StepRow, before: str, after: str) -> Hop:
     decisions = reader.rows(DecisionRow, Where(column="run_key", value=row.run_key))
+    edits = _applied(reader, row.run_key)
     return Hop(
         before=before,
         after=after,
         epoch=row.epoch,
         step=row.step,
         run_key=row.run_key,
-        edits=_applied(reader, row.run_key),
+        edits=edits,
         decision=decisions[0] if decisions else None,
+        tested=_tested(reader, row.task_type, edits),
     )
+
+
+def _tested(
+    reader: Reader, task_type: str, edits: Sequence[EditRow]
+) -> dict[str, FactorialEditRow]:
+    """The factorial gate's row of each edit that it adopted; the step has them in its order."""
+    if not edits or not all(row.run_key.endswith("/adopted") for row in edits):
+        return {}
+    adopted = adopted_edits(reader, task_type)
+    return {edit_key(row): found for row, found in zip(edits, adopted, strict=True)}
 
 
 def _slow(

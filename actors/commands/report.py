@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 from pathlib import Path
 
 from actors.commands.seed_options import DONE, USAGE, OptionError, note, write
@@ -17,7 +18,7 @@ waterfall, failures by kind, cost, and every question with its outcomes and tran
 
 The page loads nothing and runs from disk. It holds the questions, their answers and what the agent
 read: keep it where the benchmark's licence lets you keep those. A run that goes on, was stopped or
-has not begun can be asked, too; the page says so. The workspace is only read."""
+has just begun can be asked, too; the page says so. The workspace is only read."""
 
 _EXAMPLES = """\
 examples:
@@ -44,7 +45,7 @@ def add_report_parser(commands: argparse._SubParsersAction[argparse.ArgumentPars
         nargs="?",
         type=Path,
         metavar="WORKSPACE",
-        help="the run's folder (default: the latest of the demo)",
+        help="the run's folder (default: the latest in workspaces/)",
     )
     parser.add_argument(
         "--out", type=Path, metavar="F", help="the file (default: report.html in the workspace)"
@@ -81,12 +82,18 @@ def _report(arguments: argparse.Namespace) -> int:
     from actors.commands.html.gather import gather, ledger_of
     from actors.commands.html.page import page
     from actors.commands.html.transcripts import steps_of
-    from actors.commands.workspace_view import find_workspace
+    from actors.commands.workspace_view import RUN_DB, find_workspace, named_or_latest
     from actors.logs import configure_logs
     from actors.workspace.atomic import write_atomic
 
     configure_logs(None, "critical", None)  # what cannot be read is told on the page
-    workspace = find_workspace(arguments.workspace)
+    workspace = find_workspace(named_or_latest(arguments.workspace, "bin/trm report"))
+    if not (workspace / RUN_DB).is_file():
+        raise OptionError(
+            f"{workspace}: has no {RUN_DB}, where all that is reported stands; if its run has not "
+            f"begun, `bin/train --resume {shlex.quote(str(workspace))}` begins it; else restore "
+            "the file from a copy"
+        )
     out: Path = arguments.out or workspace / "report.html"
     if not out.absolute().parent.is_dir():
         raise OptionError(f"{out}: the folder that it would stand in is not there")

@@ -26,7 +26,7 @@ from actors.gate.levels import alpha_of, draws_of, stages_of
 from actors.gate.package_power import PackagePower, package_power
 from actors.gate.power import power_of
 from actors.places import as_called
-from actors.summary import preflight_table
+from actors.summary import preflight_table, seen_words
 from actors.tables import render
 from protocol.dataset import ClassCount, ClassWork, DataSummary, EpochPlan, Question, Unit
 from protocol.gate import Power, PowerTable
@@ -321,8 +321,8 @@ def render_split(split: Split, config: Config) -> str:
         f"Moved from diag to val for its wrong answers: {', '.join(facts.moved) or 'no video'}; "
         f"val holds {val.questions / max(1, diag.questions + val.questions):.0%} of trainval.",
         "Smallest gain of a whole package that can be found (one-sided McNemar at "
-        f"{facts.val.alpha:g}): on val {_seen(facts.val)}; on test, if it is as hard as trainval, "
-        f"{_seen(facts.test)}.",
+        f"{facts.val.alpha:g}): on val {seen_words(facts.val)}. On test, if it is as hard as "
+        f"trainval: {seen_words(facts.test)}.",
         *_remarks(facts),
     ]
     return render(
@@ -341,14 +341,6 @@ def _pool_table(facts: SplitFacts) -> Table:
         shown = ("-" if value is None else str(value) for value in (pool.wrong, pool.t2, pool.t1))
         table.add_row(pool.pool, str(pool.videos), str(pool.questions), *shown)
     return table
-
-
-def _seen(power: PackagePower) -> str:
-    gains = [
-        "out of reach" if gain is None else f"+{gain:.1%}"
-        for gain in (power.gain_50, power.gain_80)
-    ]
-    return f"{gains[0]} with p=.5 and {gains[1]} with p=.8"
 
 
 def _remarks(facts: SplitFacts) -> Iterable[str]:

@@ -6,7 +6,8 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from actors.commands.seed_options import DONE, FAILED, USAGE, note, write
+from actors.commands.seed_options import DONE, FAILED, USAGE, OptionError, note, write
+from actors.places import as_called
 
 if TYPE_CHECKING:
     from actors.commands.status_parts import Status
@@ -22,6 +23,7 @@ It changes nothing, takes no lock, and may be asked while a run goes on."""
 
 _EXAMPLES = """\
 examples:
+  bin/trm status                        the latest run in workspaces/
   bin/trm status workspaces/my-001
   bin/trm status seeds/mine --questions videomme.json
   bin/trm status seeds/mine --json | jq .problems
@@ -39,7 +41,13 @@ def add_status_parser(commands: argparse._SubParsersAction[argparse.ArgumentPars
         epilog=_EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("path", type=Path, metavar="PATH", help="a workspace or a seed")
+    parser.add_argument(
+        "path",
+        nargs="?",
+        type=Path,
+        metavar="PATH",
+        help="a workspace or a seed (default: the latest in workspaces/)",
+    )
     parser.add_argument(
         "--questions",
         type=Path,
@@ -58,15 +66,21 @@ def status(arguments: argparse.Namespace) -> int:
     import msgspec
 
     from actors.commands.status_report import inspect_folder
+    from actors.commands.workspace_view import named_or_latest
     from actors.logs import configure_logs
 
     configure_logs(None, "critical", None)  # what is found is told below, once
-    found = inspect_folder(arguments.path, arguments.questions, arguments.exclude)
+    try:
+        path = named_or_latest(arguments.path, "bin/trm status")
+    except OptionError as error:
+        note(f"bin/trm status: {error}")
+        return USAGE
+    found = inspect_folder(path, arguments.questions, arguments.exclude)
     if arguments.json:
         write(msgspec.json.encode(found).decode() + "\n")
     elif found.kind == "nothing" and not found.problems:
         note(
-            f"bin/trm status: {arguments.path}: no workspace and no seed; a workspace has a "
+            f"bin/trm status: {path}: no workspace and no seed; a workspace has a "
             "manifest.json, a seed has a seed.json"
         )
     else:
@@ -77,18 +91,21 @@ def status(arguments: argparse.Namespace) -> int:
 
 
 def _text(found: Status) -> str:
-    lines = [f"{found.path}: {found.kind}"]
-    width = max((len(name) for name in found.facts), default=0)
-    lines += [f"  {name:<{width}}  {_value(value)}" for name, value in found.facts.items()]
-    if not found.problems:
-        lines.append("Consistent.")
-        return "\n".join(lines) + "\n"
+    """The result first, then what is wrong, then what is known."""
     count = len(found.problems)
-    lines.append(f"Not consistent, {count} problem{'s' if count != 1 else ''}:")
+    result = "consistent"
+    if count:
+        result = f"not consistent, {count} problem{'s' if count != 1 else ''}"
+    lines = [f"{found.path}: {found.kind}, {result}"]
+    facts = dict(found.facts)
+    if "resume" in facts:
+        lines.append(f"bin/train --resume {facts.pop('resume')}")
     for problem in found.problems:
         lines.append(f"  {problem.where}: {problem.what}")
         lines.append(f"    -> {problem.remedy}")
-    return "\n".join(lines) + "\n"
+    width = max((len(name) for name in facts), default=0)
+    lines += [f"  {name:<{width}}  {_value(value)}" for name, value in facts.items()]
+    return as_called("\n".join(lines) + "\n")
 
 
 def _value(value: object) -> str:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import msgspec
 
+from actors.commands.status_factorial import look_at_factorial
 from actors.commands.status_parts import (
     Looking,
     Status,
@@ -185,8 +186,9 @@ def _read_ledger(looking: Looking, path: Path, *, held: bool) -> tuple[int, froz
         }
         looking.facts["missing_by_kind"] = dict(sorted(kinds.items()))
         looking.facts["steps"] = len(reader.rows(StepRow))
-        verdicts = Counter(row.verdict for row in reader.rows(DecisionRow))
-        looking.facts["decisions"] = dict(sorted(verdicts.items()))
+        if not look_at_factorial(looking, reader):
+            verdicts = Counter(row.verdict for row in reader.rows(DecisionRow))
+            looking.facts["decisions"] = dict(sorted(verdicts.items()))
         looking.facts["val"] = _val_passes(reader)
         epochs = [row.epoch for row in reader.rows(EpochRow)]
         finals = frozenset(

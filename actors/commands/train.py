@@ -20,6 +20,7 @@ import structlog
 from actors.commands import train_json
 from actors.commands.aa import compare_with_itself
 from actors.commands.check import add_check_options, check
+from actors.commands.so_far import disk_full, so_far
 from actors.config import ConfigError
 from actors.dataset.errors import DataError
 from actors.launch import Launch, fresh, resume
@@ -34,12 +35,15 @@ from actors.workspace.errors import WorkspaceError
 from protocol.base import Refused
 from protocol.trainer import TrainingEnded
 
-__all__ = ["EXIT_CODES", "add_train_parser", "train"]
+__all__ = ["EXIT_CODES", "add_train_parser", "ended_by", "train"]
 
-DONE, FAILED, USAGE, RESUMABLE, INTERRUPTED = 0, 1, 2, 75, 130
+DONE, FAILED, USAGE, VOID, RESUMABLE, INTERRUPTED = 0, 1, 2, 3, 75, 130
 EXIT_CODES = """\
 exit codes: 0 done (or patience is out), 1 failed, 2 usage or configuration,
+3 done, but its claims are void: the factorial gate's sentinels do not look like coins,
 75 stopped and resumable, 130 stopped at once by a second signal (resumable too)"""
+
+_ROOM = "\nThe disk is full: make room, then start again."
 
 log = structlog.get_logger("train")
 
@@ -147,7 +151,7 @@ def train(arguments: argparse.Namespace) -> int:
             raise ConfigError(["--json does not go with --aa"])
         launch = _launch(arguments)
     except (ConfigError, WorkspaceError, DataError, OSError) as error:
-        _say(f"bin/train: {error}")
+        _say(f"bin/train: {error}{_ROOM if disk_full(error) else ''}")
         if arguments.json:
             train_json.tell(train_json.done_record("refused", USAGE, error=str(error)))
         return USAGE
@@ -203,12 +207,12 @@ def _run(launch: Launch, arguments: argparse.Namespace) -> int:
                 end.code,
                 launch=launch,
                 result=end.result,
-                resume=resume if end.code else None,
+                resume=None if end.code in (DONE, VOID) else resume,
                 error=end.error,
             )
             train_json.tell(done)
             _say(end.words)
-        elif end.code == DONE:
+        elif end.code in (DONE, VOID):
             sys.stdout.write(end.words)
             sys.stdout.flush()
         else:
@@ -230,7 +234,7 @@ def _first_lines(launch: Launch) -> None:
 
 
 @dataclass(frozen=True)
-class _End:
+class End:
     """How it ended. words: for people; status: for programs."""
 
     code: int
@@ -244,19 +248,19 @@ def _compare(launch: Launch, n_nulls: int, resume: str) -> int:
     try:
         return compare_with_itself(launch, n_nulls, _say, f"{resume} --aa {n_nulls}")
     except (SystemFailed, AskFailed) as error:
-        end = _failed(error, resume)
+        end = ended_by(error, resume, "")
     except (WorkspaceError, DataError) as error:
         end = _refused(error)
     _say(end.words)
     return end.code
 
 
-def _ended(launch: Launch, monitor: Monitor, resume: str) -> _End:
+def _ended(launch: Launch, monitor: Monitor, resume: str) -> End:
     """Run it, to whichever end."""
     try:
         result = anyio.run(_train, launch, monitor)
     except (SystemFailed, AskFailed) as error:
-        return _failed(error, resume)
+        return ended_by(error, resume, _so_far(launch))
     except (WorkspaceError, DataError) as error:
         return _refused(error)
     end = _finish(launch, result, resume)
@@ -279,37 +283,56 @@ async def _train(launch: Launch, monitor: Monitor) -> RunResult:
     )
 
 
-def _refused(error: Exception) -> _End:
-    return _End(USAGE, "refused", f"bin/train: {error}", error=str(error))
+def _refused(error: Exception) -> End:
+    return End(USAGE, "refused", f"bin/train: {error}", error=str(error))
 
 
-def _failed(error: SystemFailed | AskFailed, resume: str) -> _End:
-    if isinstance(error, StartFailed):
+def _so_far(launch: Launch) -> str:
+    return so_far(launch.paths.workspace, launch.config.trainer.epochs)
+
+
+def ended_by(error: SystemFailed | AskFailed, resume: str, done: str) -> End:
+    """What an error that ends a run leaves to be said and done.
+
+    done: what the run has done so far, with a blank before it.
+    """
+    if disk_full(error):
+        next_ = f"The disk is full.{done}\nMake room, then go on with: {resume}"
+    elif isinstance(error, StartFailed):
         next_ = "Mend what the message names, then start again."
     else:
-        next_ = f"The last checkpoint is whole. See logs/train.jsonl, then go on with: {resume}"
-    return _End(FAILED, "failed", f"bin/train: {error}\n{next_}", error=str(error))
+        next_ = f"The last checkpoint is whole.{done}\n"
+        next_ += f"See logs/train.jsonl, then go on with: {resume}"
+    return End(FAILED, "failed", f"bin/train: {error}\n{next_}", error=str(error))
 
 
-def _finish(launch: Launch, result: RunResult, resume: str) -> _End:
+def _finish(launch: Launch, result: RunResult, resume: str) -> End:
     ended, status = result.ended, train_json.status_of(result)
     if ended is None:
         how = "at once" if result.cut_short else "before what was in flight could finish"
-        words = f"Stopped {how}; the last checkpoint is whole. Go on with: {resume}"
-        return _End(INTERRUPTED if result.cut_short else RESUMABLE, status, words, result)
+        words = f"Stopped {how}; the last checkpoint is whole.{_so_far(launch)}\n"
+        words += f"Go on with: {resume}"
+        return End(INTERRUPTED if result.cut_short else RESUMABLE, status, words, result)
     if isinstance(ended, Refused):
         lines = [f"The run cannot go on: {ended.what}"]
         lines += [f"  {detail}" for detail in ended.details[:20]]
+        lines += [done] if (done := _so_far(launch).strip()) else []
         lines += [f"What to do: {ended.remedy}", f"Go on with: {resume}"]
-        return _End(RESUMABLE if ended.passing else FAILED, status, "\n".join(lines), result)
+        return End(RESUMABLE if ended.passing else FAILED, status, "\n".join(lines), result)
     if ended.status == "drained":
-        words = f"Stopped in order after epoch {ended.epochs}. Go on with: {resume}"
-        return _End(RESUMABLE, status, words, result)
-    return _End(DONE, status, _final(launch, ended, result, resume), result)
+        words = f"Stopped in order.{_so_far(launch)}\nGo on with: {resume}"
+        return End(RESUMABLE, status, words, result)
+    words = _final(launch, ended, result, resume)
+    if ended.claims_void:
+        error = "the run's claims are void: its sentinels do not look like coins"
+        return End(VOID, status, words, result, error=error)
+    return End(DONE, status, words, result)
 
 
 def _final(launch: Launch, ended: TrainingEnded, result: RunResult, resume: str) -> str:
-    return final_report(launch.config, launch.paths, ended, result, resume)
+    here = shlex.quote(_portable_here(launch.paths.workspace))
+    report = f"{launcher('report')} {here}"
+    return final_report(launch.config, launch.paths, ended, result, report, resume)
 
 
 def _portable_here(workspace: Path) -> str:

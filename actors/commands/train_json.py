@@ -61,10 +61,15 @@ def launch_record(launch: Launch) -> dict[str, object]:
 
 
 def status_of(result: RunResult) -> str:
-    """How it ended, in a word: ``done``, ``early_stop``, ``drained``, ``stopped``, ``refused``."""
+    """How it ended, in a word: ``done``, ``early_stop``, ``drained``, ``stopped``, ``refused``.
+
+    ``claims_void``: done, but its sentinels do not look like coins.
+    """
     if result.ended is None:
         return "stopped"
-    return "refused" if isinstance(result.ended, Refused) else result.ended.status
+    if isinstance(result.ended, Refused):
+        return "refused"
+    return "claims_void" if result.ended.claims_void else result.ended.status
 
 
 def done_record(

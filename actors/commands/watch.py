@@ -16,9 +16,10 @@ from rich.console import Console
 from rich.live import Live
 
 from actors.commands.console import on_terminal
-from actors.commands.seed_options import DONE, USAGE, note
+from actors.commands.seed_options import DONE, USAGE, OptionError, note
 from actors.commands.watch_reading import read_view
 from actors.commands.watch_screen import draw
+from actors.commands.workspace_view import named_or_latest
 
 __all__ = ["add_watch_parser", "watch"]
 
@@ -30,6 +31,7 @@ killed is shown as it stood. q or Ctrl-C leaves; the run goes on."""
 
 _EXAMPLES = """\
 examples:
+  bin/trm watch                         the latest run in workspaces/
   bin/trm watch workspaces/my-001
   bin/trm watch workspaces/my-001 --once
 
@@ -50,7 +52,13 @@ def add_watch_parser(commands: argparse._SubParsersAction[argparse.ArgumentParse
         epilog=_EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("workspace", type=Path, metavar="WORKSPACE", help="where the run works")
+    parser.add_argument(
+        "workspace",
+        nargs="?",
+        type=Path,
+        metavar="WORKSPACE",
+        help="where the run works (default: the latest in workspaces/)",
+    )
     parser.add_argument(
         "--once", action="store_true", help="one picture, then leave (always without a terminal)"
     )
@@ -69,7 +77,11 @@ def _seconds(given: str) -> float:
 
 def watch(arguments: argparse.Namespace) -> int:
     """Run the command; returns the exit code."""
-    workspace: Path = arguments.workspace
+    try:
+        workspace = named_or_latest(arguments.workspace, "bin/trm watch")
+    except OptionError as error:
+        note(f"bin/trm watch: {error}")
+        return USAGE
     if not (workspace / "manifest.json").is_file():
         note(f"bin/trm watch: {workspace} is no workspace (it has no manifest.json)")
         return USAGE

@@ -14,6 +14,8 @@ from pathlib import Path
 
 import msgspec
 
+from actors.commands.watch_end import end_of, state_of
+from actors.factorial_view import FactorialView, factorial_view
 from actors.ledger.reader import open_reader
 from actors.monitor.board import Board, Progress, number, text
 from actors.monitor.client import NoRun, ask_run
@@ -68,7 +70,11 @@ class Epoch:
 
 @dataclass(frozen=True)
 class View:
-    """Everything at one moment. state: in words; alive: the run itself has answered."""
+    """Everything at one moment. state: in words; alive: the run itself has answered.
+
+    together: of a run under the factorial gate, which has no ladders. end: of a run that is over,
+    in a word (``finished``, ``stopped``, ``failed``, ``died``); empty while it may be at work.
+    """
 
     workspace: Path
     run_id: str
@@ -85,6 +91,8 @@ class View:
     epochs: Sequence[Epoch]
     ladders: Sequence[Ladder]
     news: Sequence[Plain]
+    together: FactorialView | None = None
+    end: str = ""
 
 
 def read_view(workspace: Path) -> View:
@@ -92,13 +100,14 @@ def read_view(workspace: Path) -> View:
     status, holder = _status(workspace)
     board, last = _tail(workspace / "logs" / "train.jsonl")
     progress = progress_of(status) if status is not None else None
-    epochs, ladders = _history(workspace / "run.db", progress, at_rest=status is None)
+    epochs, ladders, together = _history(workspace / "run.db", progress, at_rest=status is None)
     told: Plain = status if status is not None else last
     actors = told.get("actors") if status is not None else board.actors
+    end = end_of(board.news) if status is None and holder is None else ("", "")
     return View(
         workspace=workspace,
         run_id=text(told, "run_id"),
-        state=_state(status, holder, board),
+        state=_running(status) if status is not None else state_of(holder, end),
         alive=status is not None,
         paused_by=text(told, "paused_by") if status is not None else "",
         progress=progress,
@@ -113,6 +122,8 @@ def read_view(workspace: Path) -> View:
         epochs=epochs,
         ladders=ladders,
         news=tuple(board.news),
+        together=together,
+        end=end[0],
     )
 
 
@@ -133,19 +144,9 @@ def _status(workspace: Path) -> tuple[Plain | None, int | None]:
     return None, None if held is None else held.pid or -1
 
 
-def _state(status: Plain | None, holder: int | None, board: Board) -> str:
-    if status is not None:
-        stops = ", stops" if status.get("draining") else ""
-        return f"runs, process {int(number(status, 'pid'))}{stops}"
-    if holder is not None:
-        return f"process {holder} is at work there and does not answer"
-    for event in reversed(board.news):
-        match text(event, "event"):
-            case "run.ended":
-                return f"is over: {text(event, 'status')}"
-            case "run.started" | "run.resumed":
-                break
-    return "nobody is at work there, and the last run said no last word"
+def _running(status: Plain) -> str:
+    stops = ", stops" if status.get("draining") else ""
+    return f"runs, process {int(number(status, 'pid'))}{stops}"
 
 
 def _tail(path: Path) -> tuple[Board, Plain]:
@@ -191,19 +192,21 @@ def _seconds(stamp: str) -> float:
 
 def _history(
     path: Path, progress: Progress | None, *, at_rest: bool
-) -> tuple[list[Epoch], list[Ladder]]:
+) -> tuple[list[Epoch], list[Ladder], FactorialView | None]:
     wal = path.with_name(path.name + "-wal")
     quiet = at_rest and not (wal.exists() and wal.stat().st_size)
     try:
         with open_reader(path, at_rest=quiet) as reader:
             decisions = reader.rows(DecisionRow)
             steps = reader.rows(StepRow)
+            together = factorial_view(reader)
             epochs = _epochs(
                 reader.rows(EpochRow), reader.rows(EvaluationRow), reader.rows(SlowRow)
             )
     except (sqlite3.Error, OSError):
-        return [], _ladders([], [], progress)
-    return epochs, _ladders(decisions, steps, progress)
+        return [], _ladders([], [], progress), None
+    ladders = _ladders(decisions, steps, progress) if together is None else []
+    return epochs, ladders, together
 
 
 def _epochs(

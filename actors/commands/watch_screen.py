@@ -5,13 +5,24 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 
 from rich.console import Group, OverflowMethod, RenderableType
 from rich.table import Table
 from rich.text import Text
 
 from actors.commands.console import visible
+from actors.commands.watch_end import next_line
+from actors.commands.watch_factorial import (
+    COLUMNS,
+    epoch_cells,
+    epoch_columns,
+    head_line,
+    pairs_rows,
+)
 from actors.commands.watch_reading import Epoch, Ladder, View
+from actors.factorial_view import FactorialView
+from actors.llm.causes import cause_of
 from actors.monitor.board import number, text
 from actors.monitor.spans import duration
 from actors.monitor.words import progress_line
@@ -44,17 +55,21 @@ def draw(view: View, *, plain: bool = False, height: int | None = None) -> Group
     view, n_news = _fitted(view, height)
     cut: OverflowMethod = "crop" if plain else "ellipsis"
     parts: list[RenderableType] = [*_head(view, cut)]
+    endpoints = _endpoints(view.endpoints, live=view.alive) if view.endpoints else None
     tables = (
-        _epochs(view.epochs) if view.epochs else None,
+        _epochs(view.epochs, view.together) if view.epochs else None,
+        None if view.together is None else _pairs(view.together, plain=plain),
         _gates(view.ladders, plain=plain) if view.ladders else None,
-        _endpoints(view.endpoints, live=view.alive) if view.endpoints else None,
-        _actors(view.actors) if view.actors else None,
+        endpoints,
+        _actors(view.actors, view.end) if view.actors else None,
     )
     for table in tables:
         if table is not None:
             for column in table.columns:
                 column.overflow = cut
             parts += [Text(), table]
+            if table is endpoints:
+                parts += _troubles(view.endpoints, cut)
     if view.news and n_news:
         parts += [Text(), Text("last events", style="bold")]
         for event in list(view.news)[-n_news:]:
@@ -68,8 +83,10 @@ def _fitted(view: View, height: int | None) -> tuple[View, int]:
         return view, _NEWS
 
     def left() -> int:
-        tables = (view.epochs, view.ladders, view.endpoints, view.actors)
+        classes = () if view.together is None else view.together.classes
+        tables = (view.epochs, view.ladders, classes, view.endpoints, view.actors)
         head = len(_head(view, "crop")) + (view.progress is not None)  # which may wrap
+        head += len(_troubles(view.endpoints, "crop"))
         return height - head - sum(len(table) + 2 for table in tables if table) - 2
 
     if left() < _FEWEST_NEWS:
@@ -95,8 +112,12 @@ def _head(view: View, cut: OverflowMethod) -> list[Text]:
         ),
         Text(visible(str(view.workspace)), style="dim", overflow=cut, no_wrap=True),
     ]
+    if further := next_line(view.workspace, view.end):
+        lines.append(Text(visible(further)))
     if view.paused_by:
         lines.append(Text(f"paused by {visible(view.paused_by)}", style="bold yellow"))
+    if view.together is not None:
+        lines.append(head_line(view.together))
     if view.progress is not None:
         lines.append(Text(progress_line(view.progress, None)))
     if view.calls:
@@ -115,7 +136,14 @@ def _table(*names: str) -> Table:
     return table
 
 
-def _epochs(epochs: Sequence[Epoch]) -> Table:
+def _epochs(epochs: Sequence[Epoch], together: FactorialView | None) -> Table:
+    if together is not None:
+        table = _table("epoch", "package", "val", "test", *epoch_columns())
+        for one in epochs:
+            when = str(one.epoch or "seed")
+            cells = epoch_cells(together, one)
+            table.add_row(when, one.package, _share(one.val), _share(one.test), *cells)
+        return table
     table = _table("epoch", "package", "val", "test", "tests", "accepted", "slow update")
     for one in epochs:
         table.add_row(
@@ -134,6 +162,12 @@ def _share(counted: tuple[int, int] | None) -> str:
     if counted is None or not counted[1]:
         return ""
     return f"{counted[0] / counted[1]:.1%} of {counted[1]}"
+
+
+def _pairs(together: FactorialView, *, plain: bool) -> Table:
+    table = _table(*COLUMNS)
+    pairs_rows(table, together, partial(bar, plain=plain))
+    return table
 
 
 def _gates(ladders: Sequence[Ladder], *, plain: bool) -> Table:
@@ -174,28 +208,37 @@ def path_of(path: Sequence[float], accept_from: float, *, plain: bool = False) -
 
 
 def _endpoints(endpoints: Sequence[EndpointSeen], *, live: bool) -> Table:
-    table = _table("endpoint" if live else "endpoint (as last heard)", "roles", "load", "breaker")
+    table = _table("endpoint", "roles", "load", "breaker" if live else "breaker, last heard")
     for one in endpoints:
-        again = f", again in {one.opens_in_s:.0f} s" if one.opens_in_s > 0 else ""
+        again = f", again in {one.opens_in_s:.0f} s" if live and one.opens_in_s > 0 else ""
         style = {"closed": "green", "open": "red"}.get(one.breaker, "yellow")
-        why = "" if one.breaker == "closed" else f"  {visible(one.last_error)}"
         table.add_row(
             visible(one.name),
             ",".join(one.roles),
             f"{one.in_flight}/{one.limit} (max {one.ceiling})",
-            Text(f"{one.breaker}{again}{why}", style=style),
+            Text(f"{one.breaker.replace('_', '-')}{again}", style=style),
         )
     return table
 
 
-def _actors(actors: Sequence[Mapping[str, object]]) -> Table:
+def _troubles(endpoints: Sequence[EndpointSeen], cut: OverflowMethod) -> list[Text]:
+    """Why those that are down are: below the table, where there is room for it."""
+    return [
+        Text(f"{visible(one.name)}: {why}", style="red", no_wrap=True, overflow=cut)
+        for one in endpoints
+        if one.breaker != "closed" and (why := visible(cause_of(one.last_error)))
+    ]
+
+
+def _actors(actors: Sequence[Mapping[str, object]], end: str) -> Table:
+    over = "dead" if end == "died" else end  # of an actor that stopped in order it is its run's
     table = _table("actor", "state", "in hand", "mailbox", "oldest", "handled", "restarts")
     for one in actors:
         restarts = int(number(one, "restarts"))
         oldest = number(one, "oldest_s")
         table.add_row(
             visible(text(one, "actor")),
-            text(one, "state"),
+            over or text(one, "state"),
             str(int(number(one, "in_flight"))),
             f"{int(number(one, 'depth'))}/{int(number(one, 'size'))}",
             duration(oldest) if oldest >= 1 else "",

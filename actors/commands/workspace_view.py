@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Literal
 
-from actors.commands.seed_options import OptionError
+from actors.commands.seed_options import OptionError, note
 from actors.config import ROOT, load_config
 from actors.ledger.reader import Reader, open_reader
 from actors.places import to_write
@@ -19,7 +19,15 @@ from actors.workspace.manifest import MANIFEST
 from actors.workspace.versions import VersionMeta, read_meta, read_prompts, read_skills
 from protocol.slow import SYSTEM
 
-__all__ = ["RUN_DB", "Kind", "chain_of", "find_workspace", "texts_of", "workspace_ledger"]
+__all__ = [
+    "RUN_DB",
+    "Kind",
+    "chain_of",
+    "find_workspace",
+    "named_or_latest",
+    "texts_of",
+    "workspace_ledger",
+]
 
 RUN_DB = "run.db"
 Kind = Literal["skills", "prompts"]
@@ -44,6 +52,35 @@ def find_workspace(given: Path | None) -> Path:
             f"{given}: is no workspace (it has no {MANIFEST}); name one that a run made"
         )
     return given
+
+
+def named_or_latest(given: Path | None, command: str) -> Path:
+    """The workspace that was named, else the one of any run that was written to last.
+
+    Which one was taken is said in a line on stderr. Raises OptionError if there is none.
+    """
+    if given is not None:
+        return given
+    root = to_write(load_config(ROOT / "config" / "demo.yaml").run.workspaces)
+    there = list(root.glob(f"*/{MANIFEST}"))
+    if not there:
+        raise OptionError(
+            f"there is no workspace in {root}; make one with bin/train, or name the folder of a run"
+        )
+    latest = max((path.parent for path in there), key=_written)
+    with suppress(ValueError):
+        latest = latest.relative_to(Path.cwd())
+    note(f"{command}: {latest}, the latest of {root}")
+    return latest
+
+
+def _written(workspace: Path) -> tuple[float, str]:
+    """When a run last wrote there, and the name: what is newer comes later."""
+    times = [0.0]
+    for path in (workspace / MANIFEST, workspace / "logs" / "train.jsonl"):
+        with suppress(OSError):
+            times.append(path.stat().st_mtime)
+    return max(times), workspace.name
 
 
 def chain_of(workspace: Path, kind: Kind, version: str) -> tuple[VersionMeta, ...]:

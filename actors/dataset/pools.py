@@ -8,7 +8,7 @@ would train on what they are tested on (row W-2).
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Literal, TypeVar
 
@@ -30,6 +30,13 @@ PoolName = Literal["diag", "val", "test"]
 _POOLS: tuple[PoolName, ...] = ("diag", "val", "test")
 _REMEDY = "restore the three files of one `bin/trm split`, or split anew"
 _SAME_QUESTIONS = "give the questions that were split (data.questions and data.exclude)"
+_OTHER_QUESTIONS = (
+    "make a seed for these questions with `bin/trm seed` and name it in data.seed, or "
+    + _SAME_QUESTIONS
+)
+_NAMED = 3
+_FEW = 4
+"""So few ids say nothing of where they come from; they are named one by one."""
 
 T = TypeVar("T", Pools, SplitManifest, SeedInfo)
 
@@ -121,20 +128,43 @@ def verify_pools(
         ),
         ("seed.json: dataset_fingerprint", seed.dataset_fingerprint, "the questions", actual),
     )
+    by_id = {question.question_id: question for question in questions}
+    foreign = list(_check_foreign(pools, by_id))
     problems = [
         Problem(
             where,
-            f"{stated!r}, but {other} has {found!r}",
+            f"{_short(stated)!r}, but {other} has {_short(found)!r}",
             _SAME_QUESTIONS if other == "the questions" else _REMEDY,
         )
         for where, stated, other, found in pairs
-        if stated != found
+        if stated != found and not (foreign and other == "the questions")
     ]
-    by_id = {question.question_id: question for question in questions}
+    if foreign:  # all else that could be said of other questions follows from this
+        return [*foreign, *problems]
     problems.extend(_check_excluded(manifest, by_id))
     problems.extend(_check_ids(pools, by_id))
     problems.extend(_check_disjoint(pools, by_id))
     return problems
+
+
+def _check_foreign(pools: Pools, by_id: Mapping[str, Question]) -> Iterable[Problem]:
+    """Whether the pools are those of other questions: of most of their ids there is none here."""
+    ids = sorted({question_id for pool in _POOLS for question_id in pools.ids(pool)})
+    unknown = [question_id for question_id in ids if question_id not in by_id]
+    if len(unknown) * 2 > len(ids) and by_id and len(ids) >= _FEW:
+        what = f"of {len(ids)} ids {len(unknown)} have no question here: {_named(unknown)}"
+        yield Problem("pools.json", f"belongs to other questions: {what}", _OTHER_QUESTIONS)
+
+
+def _named(ids: Sequence[str]) -> str:
+    """The first few, and how many more."""
+    more = len(ids) - _NAMED
+    return ", ".join(ids[:_NAMED]) + (f" and {more} more" if more > 0 else "")
+
+
+def _short(stated: str) -> str:
+    """A hash by its beginning."""
+    return f"{stated[:12]}..." if len(stated) == 64 else stated
 
 
 def _check_ids(pools: Pools, by_id: Mapping[str, Question]) -> Iterable[Problem]:
@@ -142,18 +172,18 @@ def _check_ids(pools: Pools, by_id: Mapping[str, Question]) -> Iterable[Problem]
         ids = pools.ids(pool)
         unknown = sorted({question_id for question_id in ids if question_id not in by_id})
         if unknown:
-            what = f"ids without a question: {', '.join(unknown)}"
+            what = f"ids without a question: {_named(unknown)}"
             yield Problem(f"pools.json: {pool}", what, _SAME_QUESTIONS)
         repeated = sorted({question_id for question_id in ids if ids.count(question_id) > 1})
         if repeated:
-            what = f"ids that stand there twice: {', '.join(repeated)}"
+            what = f"ids that stand there twice: {_named(repeated)}"
             yield Problem(f"pools.json: {pool}", what, _REMEDY)
 
 
 def _check_excluded(manifest: SplitManifest, by_id: Mapping[str, Question]) -> Iterable[Problem]:
     back = [question_id for question_id in manifest.excluded if question_id in by_id]
     if back:
-        what = f"{len(back)} questions that the split left out are back: {', '.join(back)}"
+        what = f"{len(back)} questions that the split left out are back: {_named(back)}"
         yield Problem("split_manifest.json: excluded", what, "name them in data.exclude's file")
 
 

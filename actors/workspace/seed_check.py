@@ -7,7 +7,7 @@ prompts/v1. Every check is made, so that all problems are told at once.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Literal, TypeVar
 
@@ -35,6 +35,8 @@ BASELINE = "baseline.db"
 POOLS = "pools.json"
 SPLIT_MANIFEST = "split_manifest.json"
 _REMEDY = "make the seed anew with `bin/trm seed`"
+_MAKE = "check data.seed in the configuration, or make a seed with `bin/trm seed`"
+_NAMED = 3
 _POOLS: tuple[Literal["diag", "val", "test"], ...] = ("diag", "val", "test")
 
 T = TypeVar("T", bound=msgspec.Struct)
@@ -52,7 +54,7 @@ class Seed(msgspec.Struct, frozen=True, kw_only=True):
 def inspect_seed(folder: Path) -> tuple[Seed | None, tuple[WorkspaceError, ...]]:
     """The seed, None if anything is wrong, and all that is."""
     if not folder.is_dir():
-        missing = SeedError(folder, "there is no such seed", "check data.seed in the configuration")
+        missing = SeedError(folder, "there is no such seed", _MAKE)
         return None, (missing,)
     problems: list[WorkspaceError] = []
     info = _read(folder / SEED, SeedInfo, problems)
@@ -115,7 +117,7 @@ def _contradictions(
         ]
     for name, key, stated, other, found in pairs:
         if found is not None and stated != found:
-            what = f"{key} is {stated}, but {other} has {found}"
+            what = f"{key} is {_short(stated)}, but {other} has {_short(found)}"
             yield SeedError(folder / name, what, _REMEDY)
 
 
@@ -125,9 +127,9 @@ def _baseline_hash_problems(path: Path, info: SeedInfo | None) -> Iterator[SeedE
         return
     found = sha256_hex(read_bytes(path, _REMEDY))
     if found != info.baseline_sha256:
-        what = f"was changed since the seed was made: {SEED} has {info.baseline_sha256}"
+        what = f"was changed since the seed was made: {SEED} has {_short(info.baseline_sha256)}"
         remedy = f"restore it from a copy, or {_REMEDY}"
-        yield SeedError(path, f"{what}, it has {found}", remedy)
+        yield SeedError(path, f"{what}, it has {_short(found)}", remedy)
 
 
 def baseline_problems(
@@ -141,11 +143,11 @@ def baseline_problems(
         what = f"{header.rows} rows for {len(header.question_ids)} questions"
         yield SeedError(path, what, "extract it anew with --dedupe: the first row of each question")
     if header.unusable:
-        what = f"right is neither 0 nor 1 for {', '.join(header.unusable)}"
+        what = f"right is neither 0 nor 1 for {_named(header.unusable)}"
         yield SeedError(path, what, "leave out questions without an outcome")
     lacking = sorted(set(pools.diag) - header.question_ids)
     if lacking:
-        what = f"has no outcome for diag questions {', '.join(lacking)}"
+        what = f"has no outcome for diag questions {_named(lacking)}"
         yield SeedError(path, what, "run the baseline on them, or split without them")
 
 
@@ -163,10 +165,10 @@ def pool_problems(
             homes[question_id].append(pool)
     twice = sorted(question_id for question_id, named in homes.items() if len(named) > 1)
     if twice:
-        yield SeedError(path, f"these questions stand there twice: {', '.join(twice)}", _REMEDY)
+        yield SeedError(path, f"these questions stand there twice: {_named(twice)}", _REMEDY)
     out = sorted(set(manifest.excluded) & homes.keys())
     if out:
-        what = f"holds questions that {SPLIT_MANIFEST} says were excluded: {', '.join(out)}"
+        what = f"holds questions that {SPLIT_MANIFEST} says were excluded: {_named(out)}"
         yield SeedError(path, what, _REMEDY)
     diag, val, test = (_videos(pools.ids(pool), header) for pool in _POOLS)
     for names, shared in (
@@ -175,7 +177,7 @@ def pool_problems(
         ("val and in test", val & test),
     ):
         if shared:
-            what = f"videos stand in {names}: {', '.join(sorted(shared))}"
+            what = f"videos stand in {names}: {_named(sorted(shared))}"
             yield SeedError(path, what, f"a video belongs to one pool: {_REMEDY}")
     parameters = manifest.parameters
     for key, wanted, ids, found in (
@@ -186,6 +188,17 @@ def pool_problems(
             where = "diag and val" if key == "n_trainval" else "test"
             what = f"{where} hold {len(found)} videos, but {SPLIT_MANIFEST} says {key} {wanted}"
             yield SeedError(path, what, _REMEDY)
+
+
+def _named(ids: Sequence[str]) -> str:
+    """The first few, and how many more."""
+    more = len(ids) - _NAMED
+    return ", ".join(ids[:_NAMED]) + (f" and {more} more" if more > 0 else "")
+
+
+def _short(stated: str) -> str:
+    """A hash by its beginning."""
+    return f"{stated[:12]}..." if len(stated) == 64 else stated
 
 
 def _videos(ids: Iterable[str], header: BaselineHeader) -> set[str]:

@@ -15,6 +15,12 @@ import msgspec
 
 from actors.config import ROOT
 from actors.ledger.reader import open_reader
+from protocol.factorial_rows import (
+    FactorialEditRow,
+    FactorialRunRow,
+    FactorialScheduleRow,
+    PairRow,
+)
 from protocol.rows import (
     BaselineRow,
     DecisionRow,
@@ -48,7 +54,11 @@ _TABLES = (
     EditRow,
     EpochRow,
     EvaluationRow,
+    FactorialEditRow,
+    FactorialRunRow,
+    FactorialScheduleRow,
     OutcomeRow,
+    PairRow,
     RejectedRow,
     SlowRow,
     StepRow,

@@ -11,7 +11,7 @@ import pytest
 from actors.places import ROOT
 from tests.system.runs import events
 
-_MAY_BE_EMPTY = ("failed tries", "restarts of actors", "how far it is")
+_MAY_BE_EMPTY = ("failed tries", "restarts of actors", "how far it is", "factorial gate")
 
 
 def _recipes() -> list[tuple[str, str]]:

@@ -104,7 +104,7 @@ def test_the_demo_trains_outside_the_checkout(trm: Path, tmp_path: Path) -> None
     assert [path.name for path in tmp_path.iterdir()] == ["workspaces"]
 
     status = run(trm, "status", "workspaces/demo-001", cwd=tmp_path)
-    assert "Consistent." in status
+    assert "workspace, consistent" in status
     assert "would go on" in status
 
     (packages,) = trm.parents[1].glob("lib/python*/site-packages")
