@@ -18,6 +18,7 @@ __all__ = ["COMMANDS", "build_parser", "main"]
 INTERRUPTED = 130
 COMMANDS = (
     "train",
+    "check",
     "ask",
     "seed",
     "split",

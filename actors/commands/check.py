@@ -1,4 +1,4 @@
-"""``bin/train --check``: everything that a run needs, a line each; nothing is written or begun.
+"""``bin/trm check``, or ``bin/train --check``: all that a run needs, a line each; nothing is begun.
 
 Reads files, makes one or two small calls per endpoint and role, and says what a run would see and
 cost. Whatever fails becomes a line. The decisions stand in ``check_data``, ``check_place``,
@@ -35,6 +35,7 @@ from actors.commands.check_preview import Preview, gain_lines, preview_of
 from actors.commands.check_probes import probes_of, roles_of
 from actors.commands.check_subject import Subject, config_lines, resume_lines, subject_of
 from actors.commands.console import on_terminal, show
+from actors.commands.run_options import add_run_options
 from actors.commands.seed_options import write
 from actors.commands.splitting import Split
 from actors.config import ConfigError
@@ -48,9 +49,36 @@ from actors.system import TWIN
 from actors.tables import render
 from protocol.settings import Config, Endpoint
 
-__all__ = ["add_check_options", "check"]
+__all__ = ["add_check_options", "add_check_parser", "check"]
 
 DONE, USAGE, INTERRUPTED = 0, 2, 130
+
+
+def add_check_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Declare ``check``: the same as ``bin/train --check``, with the options that it heeds."""
+    parser = commands.add_parser(
+        "check",
+        prog="bin/trm check",
+        help="look at all that a run needs, say what it would cost, and run nothing",
+        description=(
+            "Looks at the configuration, the data, the seed, the disk, the cache, the versions\n"
+            "and every endpoint (one or two small calls for each role), a line each with what to\n"
+            "do, then says which gains the run could see and what it would cost.\n"
+            "Nothing is written. The same as bin/train --check."
+        ),
+        epilog=(
+            "examples:\n"
+            "  bin/trm check                               would the demo run here?\n"
+            "  bin/trm check my.yaml                       would my run, and what would it cost?\n"
+            "  bin/trm check my.yaml --json | jq .ready    the same as one object\n"
+            "  bin/trm check --resume workspaces/my-001    would it go on, and what is left?\n\n"
+            "exit codes: 0 ready, 2 something would stop the run"
+        ),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    add_run_options(parser)
+    parser.add_argument("--json", action="store_true", help="one JSON object instead of lines")
+    parser.set_defaults(run=check, aa=None)  # the one option of a run that a check refuses
 
 
 def add_check_options(parser: argparse.ArgumentParser) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import shlex
 import sys
+import time
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -20,6 +21,7 @@ import structlog
 from actors.commands import train_json
 from actors.commands.aa import compare_with_itself
 from actors.commands.check import add_check_options, check
+from actors.commands.run_options import add_run_options
 from actors.commands.so_far import disk_full, so_far
 from actors.config import ConfigError
 from actors.dataset.errors import DataError
@@ -76,42 +78,7 @@ def add_train_parser(commands: argparse._SubParsersAction[argparse.ArgumentParse
         ),
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument(
-        "config",
-        nargs="?",
-        type=Path,
-        metavar="CONFIG",
-        help="YAML with what differs from config/default.yaml (default: config/demo.yaml)",
-    )
-    parser.add_argument(
-        "--set",
-        action="append",
-        default=[],
-        metavar="KEY=VALUE",
-        dest="assignments",
-        help="override one key, such as trainer.epochs=5; may be given several times",
-    )
-    parser.add_argument(
-        "--workspace",
-        type=Path,
-        metavar="DIR",
-        help="where to write; must not exist (default: the next free number in run.workspaces)",
-    )
-    parser.add_argument(
-        "--resume",
-        nargs="?",
-        type=Path,
-        const=Path(),
-        metavar="DIR",
-        help="go on with a workspace (default: the latest one of run.name)",
-    )
-    parser.add_argument(
-        "--accept-change",
-        action="append",
-        default=[],
-        metavar="KEY",
-        help="resume although this key differs from the workspace's config.yaml",
-    )
+    add_run_options(parser)
     parser.add_argument(
         "--aa",
         type=_positive,
@@ -256,15 +223,20 @@ def _compare(launch: Launch, n_nulls: int, resume: str) -> int:
 
 
 def _ended(launch: Launch, monitor: Monitor, resume: str) -> End:
-    """Run it, to whichever end."""
+    """Run it, to whichever end; the log's last line says which."""
+    begun = time.monotonic()
     try:
-        result = anyio.run(_train, launch, monitor)
+        end = _finish(launch, anyio.run(_train, launch, monitor), resume)
     except (SystemFailed, AskFailed) as error:
-        return ended_by(error, resume, _so_far(launch))
+        end = ended_by(error, resume, _so_far(launch))
     except (WorkspaceError, DataError) as error:
-        return _refused(error)
-    end = _finish(launch, result, resume)
-    log.info("run.ended", status=end.status, exit_code=end.code, seconds=round(result.seconds, 1))
+        end = _refused(error)
+    seconds = round(time.monotonic() - begun, 1)
+    if end.result is not None:
+        log.info("run.ended", status=end.status, exit_code=end.code, seconds=seconds)
+    else:
+        words = {"status": end.status, "exit_code": end.code, "error": end.error}
+        log.error("run.ended", **words, seconds=seconds)
     return end
 
 

@@ -26,6 +26,8 @@ def end_of(news: Sequence[Plain]) -> tuple[str, str]:
     match text(last, "event"):
         case "run.ended":
             status = text(last, "status")
+            if status == "failed":
+                return "failed", text(last, "error")
             return ("finished" if status in _FINISHED else "stopped"), status
         case "runtime.gave_up":
             return "failed", text(last, "detail")

@@ -75,6 +75,17 @@ def test_json(trm: Trm) -> None:
     assert told["preview"]["estimate"]["all_rollouts"]["expected"] > 100
 
 
+def test_check_is_a_command_too(trm: Trm) -> None:
+    """``trm check`` looks at what ``train --check`` looks at, in the same order."""
+    as_option = json.loads(trm("train", "--check", "--json", *SMALL).out)
+    as_command = json.loads(trm("check", "--json", *SMALL).out)
+    names = [[line["name"] for line in told["lines"]] for told in (as_option, as_command)]
+    assert names[0] == names[1]
+    rollouts = [told["preview"]["estimate"]["all_rollouts"] for told in (as_option, as_command)]
+    assert rollouts[0] == rollouts[1]
+    assert trm("check", "--set", "trainer.epoch=1", expect=2).out.startswith("X  config ")
+
+
 def test_endpoints_that_can_do_everything(trm: Trm, tmp_path: Path) -> None:
     """A call per role, the agent's twice; one for the form, one with a picture; and money."""
     price = {"usd_per_m_prompt": 1.0, "usd_per_m_completion": 2.0}

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import errno
+import json
 import sqlite3
 from pathlib import Path
 
 import pytest
 
+from actors.commands import train
 from actors.commands.so_far import disk_full, so_far
 from actors.commands.train import ended_by
 from actors.runtime.errors import ActorCrashed, AskFailed, GaveUp, StartFailed, SystemFailed
 from protocol.rows import AttemptRow, EpochRow, EvaluationRow, StepRow
-from tests.commands.house import add_rows, row
+from tests.commands.house import Trm, add_rows, row
 
 RESUME = "bin/train --resume workspaces/my-001"
 FULL = OSError(errno.ENOSPC, "No space left on device")
@@ -104,3 +106,19 @@ def test_another_error_is_none() -> None:
 def test_the_last_words_of_a_failed_run(error: SystemFailed | AskFailed, said: str) -> None:
     """The cause, what is done, and the line that goes on, behind what has to be done before."""
     assert ended_by(error, RESUME, " Done so far: much.").words == f"bin/train: {error}\n{said}"
+
+
+def test_a_failed_run_has_a_last_line_in_its_log(
+    trm: Trm, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As every other end: what watched the log knows that nothing more comes, and why."""
+
+    async def fails(*_: object) -> None:
+        raise GaveUp("gate", "ValueError: a fault")
+
+    monkeypatch.setattr(train, "_train", fails)
+    trm("train", "--workspace", tmp_path / "run", expect=1)
+    last = json.loads((tmp_path / "run/logs/train.jsonl").read_text().splitlines()[-1])
+    told = (last["event"], last["level"], last["status"], last["exit_code"])
+    assert told == ("run.ended", "error", "failed", 1)
+    assert "a fault" in last["error"]

@@ -132,6 +132,7 @@ def test_a_run_that_is_over_and_one_that_died(tmp_path: Path) -> None:
         (("run.ended early_stop",), False, "finished (early_stop)", "finished", False),
         (("run.ended stopped",), False, "stopped", "stopped", True),
         (("run.ended refused",), False, "stopped (refused)", "stopped", True),
+        (("run.ended failed",), False, "failed (crashes)", "failed", True),
         (("runtime.gave_up", "runtime.stopped"), False, "failed (crashes)", "failed", True),
         ((), False, "died (its process is gone", "dead", True),
         ((), True, "is at work there and does not answer", "up", False),
@@ -144,7 +145,12 @@ def test_how_a_run_ended_is_what_log_and_lock_say(
     ended_before = {"event": "run.ended", "timestamp": "x", "status": "done"}
     stats = {"event": "runtime.stats", "actors": [{"actor": "llm", "state": "up"}]}
     last = [
-        {"event": event.split()[0], "detail": "crashes", "status": event.split()[-1]}
+        {
+            "event": event.split()[0],
+            "status": event.split()[-1],
+            "detail": "crashes",
+            "error": "crashes",
+        }
         for event in events
     ]
     _workspace(tmp_path, ended_before, {"event": "run.resumed"}, stats, *last)
