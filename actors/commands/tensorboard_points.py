@@ -13,6 +13,7 @@ from datetime import datetime
 
 from actors.commands.html.gather import compare, point_of
 from actors.commands.html.gather_run import Attempts, cost_of
+from actors.factorial_view import FactorialView, factorial_view
 from actors.ledger.reader import Reader
 from actors.trainer.holdout import SEED_OUTCOMES
 from protocol.keys import slug
@@ -40,7 +41,7 @@ class Source:
     """What is counted. epochs: the whole ones, which alone are told, beside the seed's (0).
 
     ends: when each ended, as far as it is known; began, last: the run's first and last call.
-    bounded: the gate's alphas bound something. seeded: the seed's answers to the test pool.
+    seeded: the seed's answers to the test pool.
     """
 
     reader: Reader
@@ -49,7 +50,6 @@ class Source:
     last: float
     ends: Mapping[int, float]
     attempts: Attempts
-    bounded: bool
     seeded: Mapping[str, BaselinePrediction]
 
 
@@ -60,6 +60,7 @@ def scalars_of(source: Source) -> tuple[Scalar, ...]:
     epochs = {row.epoch: row for row in reader.rows(EpochRow)}
     slow = {row.epoch: row for row in reader.rows(SlowRow)}
     decisions, steps = reader.rows(DecisionRow), reader.rows(StepRow)
+    view = factorial_view(reader)
     found = [
         Scalar(0, tag, value, source.began)
         for row in evaluations
@@ -70,8 +71,8 @@ def scalars_of(source: Source) -> tuple[Scalar, ...]:
         told = [
             *_evaluations(epoch, evaluations),
             *_gains(source, epoch, evaluations),
-            *_gate(epochs[epoch], bounded=source.bounded),
-            *_decisions([row for row in decisions if row.epoch == epoch]),
+            *(_gate(epochs[epoch]) if view is None else _factorial(view, epoch)),
+            *(_decisions([row for row in decisions if row.epoch == epoch]) if view is None else ()),
             *_steps([row for row in steps if row.epoch == epoch]),
             *(_slow(slow[epoch]) if epoch in slow else ()),
             *_cost(source, epoch),
@@ -130,13 +131,12 @@ def _answers(source: Source, row: EvaluationRow) -> tuple[dict[str, bool], dict[
     )
 
 
-def _gate(row: EpochRow, *, bounded: bool) -> Named:
+def _gate(row: EpochRow) -> Named:
     yield "gate/tests", row.tests
     yield "gate/accepted", row.accepted
     yield "val/epochs_since_best_improved", row.epochs_since_best_improved
-    if bounded:
-        yield "gate/expected_false_accepts", row.sum_alpha
-        yield "gate/uncovered", row.seed_draws
+    yield "gate/expected_false_accepts", row.sum_alpha
+    yield "gate/uncovered", row.seed_draws
 
 
 def _decisions(rows: Sequence[DecisionRow]) -> Named:
@@ -144,6 +144,23 @@ def _decisions(rows: Sequence[DecisionRow]) -> Named:
     for verdict in ("accept", "reject", "undecided", "untestable"):
         yield f"gate/verdict/{verdict}", counted[verdict]
     yield "gate/rollouts", sum(row.rollouts + row.baseline_rollouts for row in rows)
+
+
+def _factorial(view: FactorialView, epoch: int) -> Named:
+    """The epoch's pairs and new edits; the last epoch also certifies and decides.
+
+    Nothing of how an edit fares before that: a run must not be stopped by it.
+    """
+    last = epoch == view.n_epochs
+    for what in ("planned", "drawn", "void"):
+        certified = view.in_phase(epoch + 1, what) if last else 0
+        yield f"pairs/{what}", view.in_phase(epoch, what) + certified
+    yield "edits/proposed", sum(one.row.born == epoch for one in view.proposed)
+    if last and view.run is not None:
+        states = Counter(one.row.state for one in view.proposed)
+        for state in ("adopted", "rejected", "dropped"):
+            yield f"edits/{state}", states[state]
+        yield "sentinels/p", view.run.sentinel_p
 
 
 def _steps(rows: Sequence[StepRow]) -> Named:

@@ -123,7 +123,6 @@ def _read(workspace: Path, reader: Reader | None) -> Measured:
                 last=_seconds(run.ended) if run.ended else 0.0,
                 ends=ends,
                 attempts=attempts,
-                bounded=config.gate.design != "factorial",
                 seeded=gaps.try_to(
                     "the seed's answers", lambda: _seed_on_test(workspace), no_answers
                 ),

@@ -18,6 +18,7 @@ from tensorboardX.proto.event_pb2 import Event
 from actors.commands.tensorboard import _follow
 from actors.workspace.lock import WorkspaceLock
 from protocol.rows import AttemptRow, EpochRow, EvaluationRow, SlowRow
+from tests.commands.factorial_house import EDITS, make_factorial
 from tests.commands.house import Made, Trm, add_rows, fresh_workspace, row
 
 BEGAN = "2026-03-01T10:00:00.000000+00:00"
@@ -196,21 +197,37 @@ def test_under_way_an_epoch_waits_for_its_line(trm: Trm, run: Path) -> None:
     assert not done.err
 
 
-def test_the_factorial_gate_bounds_nothing_by_alphas(trm: Trm, run: Path) -> None:
-    """Its bound is another one."""
-    config = run / "config.yaml"
-    text = config.read_text(encoding="utf-8")
-    for key, value in (
-        ("design: ladder", "design: factorial"),
-        ("slow_update: true", "slow_update: false"),
-    ):
-        assert key in text
-        text = text.replace(key, value)
-    config.write_text(text, encoding="utf-8")
-    trm("tensorboard", run)
-    points = read(run / "tensorboard")
-    assert "gate/tests" in points
-    assert "gate/expected_false_accepts" not in points
+def test_pairs_and_edits_of_the_factorial_gate(trm: Trm, tmp_path: Path) -> None:
+    """No tests and no alphas; what is decided stands at the last epoch."""
+    decided = make_factorial(tmp_path).path
+    trm("tensorboard", decided)
+    points = {
+        tag: [seen[:2] for seen in told] for tag, told in read(decided / "tensorboard").items()
+    }
+    drawn, void = dict(points["pairs/drawn"]), dict(points["pairs/void"])
+    planned = dict(points["pairs/planned"])
+    assert set(planned) == {1, 2}
+    assert {epoch: drawn[epoch] + void[epoch] for epoch in planned} == planned
+    assert sum(void.values()) == 1
+    assert dict(points["edits/proposed"])[1] >= 1
+    assert sum(number for _, number in points["edits/proposed"]) == len(EDITS)
+    assert [points[f"edits/{state}"] for state in ("adopted", "rejected", "dropped")] == [
+        [(2, 1.0)]
+    ] * 3
+    ((step, p),) = points["sentinels/p"]
+    assert (step, 0 < p <= 1) == (2, True)
+    assert not [tag for tag in points if tag.startswith("gate/")]
+
+
+def test_a_factorial_run_tells_nothing_of_its_edits_before_it_decides(
+    trm: Trm, tmp_path: Path
+) -> None:
+    """Whoever stopped it by such a number would choose its outcome."""
+    under_way = make_factorial(tmp_path, until=2).path
+    trm("tensorboard", under_way)
+    points = read(under_way / "tensorboard")
+    assert "pairs/drawn" in points
+    assert not {"edits/adopted", "edits/rejected", "edits/dropped", "sentinels/p"} & set(points)
 
 
 def test_a_slow_update_without_a_candidate(trm: Trm, run: Path) -> None:
