@@ -16,6 +16,7 @@ from prompts.reply import Decoded, Unreadable, decode_reply, reply_schema
 from prompts.templates import texts_in
 from protocol.base import Scope
 from protocol.llm import Chat, ChatAnswer, ChatFailed, ChatMessage, Role
+from protocol.redraws import redrawn
 
 __all__ = ["ChatCall", "NotUnderstood", "Understood", "Unreachable", "ask_for"]
 
@@ -62,19 +63,22 @@ async def ask_for(
     illustration: frozenset[str],
     check: Callable[[T], str | None] = lambda _: None,
     schema: str | None = None,
+    again: int = 0,
 ) -> Understood[T] | NotUnderstood | Unreachable:
     """Ask ``role`` for a ``wanted``; replayed from the cache for ever (``cache_salt`` None).
 
     illustration: texts of the prompt's example, which are no reply.
     check: what is wrong with a reply of the right form, in a sentence to the model; None: nothing.
     schema: a JSON schema narrower than that of ``wanted``, for endpoints that can enforce one.
+    again: how often what was made of the replies was refused; then those are not replayed.
     """
+    salt = redrawn(role, again) if again else None
     schema = schema or reply_schema(wanted)
     messages: tuple[ChatMessage, ...] = (ChatMessage(role="user", content=prompt),)
     problem = ""
     for attempt in range(1, _ATTEMPTS + 1):
         answer = await chat(
-            Chat(role=role, messages=messages, cache_salt=None, json_schema=schema, scope=scope)
+            Chat(role=role, messages=messages, cache_salt=salt, json_schema=schema, scope=scope)
         )
         if isinstance(answer, ChatFailed):
             return Unreachable(answer, attempt, attempt - 1)

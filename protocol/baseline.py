@@ -25,6 +25,7 @@ class SnapshotReady(Message, frozen=True, kw_only=True, tag=True):
     drawn: how many rollouts were run for it now (0: all were there).
     missing: question ids whose draws are incomplete after the retries.
     outage: what kept draws away that a later try may get, empty if nothing did.
+    unreadable: that they could not be read kept them away: nothing that passes by itself.
     seed_draw: some of the draws are the seed's own predictions, which also chose the pools.
     rollouts: how many of the draws were rollouts of this run, whenever they were made.
     """
@@ -33,6 +34,7 @@ class SnapshotReady(Message, frozen=True, kw_only=True, tag=True):
     drawn: int
     missing: tuple[str, ...]
     outage: str = ""
+    unreadable: bool = False
     seed_draw: bool = False
     rollouts: int = 0
 

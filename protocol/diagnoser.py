@@ -79,6 +79,8 @@ class Diagnose(Request[Diagnosis | Refused], frozen=True, kw_only=True, tag=True
 
     Costs one chat with the judge, two if the first reply cannot be used. Refused: the answered
     question has no stored steps. Stored under ``run_key`` at once, whatever the judge did.
+
+    again: how often the step was refused for its replies; then the judge's are not replayed.
     """
 
     IDEMPOTENT: ClassVar[bool] = True
@@ -87,6 +89,7 @@ class Diagnose(Request[Diagnosis | Refused], frozen=True, kw_only=True, tag=True
     question: Question
     skill: Skill
     letter: str | None
+    again: int = 0
 
 
 def route(

@@ -26,6 +26,7 @@ __all__ = [
     "phase_key",
     "slow_key",
     "slug",
+    "snapshot_key",
     "step_key",
 ]
 
@@ -61,8 +62,15 @@ def baseline_key(
     confirms: str = "",
 ) -> str:
     """One draw of a class's fixed baseline snapshot; see ``baseline_salt`` for the last two."""
+    return f"{snapshot_key(task_type, skill_hash, prompts_version, generation, confirms)}d{draw}"
+
+
+def snapshot_key(
+    task_type: str, skill_hash: str, prompts_version: str, generation: int = 0, confirms: str = ""
+) -> str:
+    """What the keys of all draws of a snapshot begin with."""
     which = _snapshot(generation, confirms)
-    return f"baseline/{slug(task_type)}/{skill_hash[:16]}/{prompts_version}/{which}d{draw}"
+    return f"baseline/{slug(task_type)}/{skill_hash[:16]}/{prompts_version}/{which}"
 
 
 def null_key(task_type: str, index: int) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import ClassVar, Literal
 
 from protocol.base import Message, Request
@@ -18,9 +18,11 @@ __all__ = [
     "Rollout",
     "Step",
     "Stop",
+    "mostly_unreadable",
     "out_of_budget",
     "reasons_of",
     "soft_score",
+    "unreadable",
 ]
 
 Stop = Literal["submitted", "no_answer", "budget", "parse_error"]
@@ -32,6 +34,8 @@ Flag = Literal[
     "forced",  # made when only an answer was taken
     "cut",  # the reply ended at the token limit
 ]
+
+_FEWEST_UNREADABLE = 4
 
 
 def soft_score(confidence: float, right: bool) -> float:
@@ -101,6 +105,22 @@ class Missed(Message, frozen=True, kw_only=True, tag=True):
 def out_of_budget(results: Iterable[Answered | Missed]) -> bool:
     """Whether a limit of the configuration ended the pass: then none of it counts."""
     return any(isinstance(result, Missed) and result.kind == "budget" for result in results)
+
+
+def unreadable(results: Iterable[Answered | Missed]) -> int:
+    """How many ended because the agent's replies were no actions. Each is a wrong answer."""
+    return sum(isinstance(result, Answered) and result.stop == "parse_error" for result in results)
+
+
+def mostly_unreadable(results: Sequence[Answered | Missed], share: float) -> bool:
+    """Whether so many replies were no actions that the endpoint is at fault, not the documents.
+
+    share: of the answers, more of which must be unreadable, and at least four of them: an agent
+    that fails now and then is wrong now and then, and that is what an accuracy is about.
+    """
+    answered = sum(isinstance(result, Answered) for result in results)
+    count = unreadable(results)
+    return count >= _FEWEST_UNREADABLE and count > share * answered
 
 
 def reasons_of(missed: Iterable[Missed]) -> tuple[str, ...]:

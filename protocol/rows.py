@@ -17,6 +17,7 @@ from protocol.factorial_rows import (
     FactorialScheduleRow,
     PairRow,
 )
+from protocol.redraws import RedrawRow
 from protocol.row import Row
 
 __all__ = [
@@ -410,4 +411,5 @@ AnyRow = (
     | FactorialEditRow
     | PairRow
     | FactorialRunRow
+    | RedrawRow
 )

@@ -311,13 +311,16 @@ class GateSettings(Section, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 class TrainerSettings(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Epochs and decisions on whole packages. early_stop_patience: epochs (row P0-5).
 
-    slow_questions: compared by the slow update; slow_harm_p: it is dropped when the paired test
-    on val finds harm at this level.
+    min_coverage: share of a pass that must be answered. max_unreadable_share: of the answers of a
+    pass or a gate's block; where more are no actions, nothing is decided. slow_questions:
+    compared by the slow update; slow_harm_p: it is dropped when the paired test on val finds harm
+    at this level.
     """
 
     epochs: Positive
     early_stop_patience: Positive
     min_coverage: Share
+    max_unreadable_share: Share
     run_holdout_eval: bool
     max_batches: Positive | None
     slow_update: bool

@@ -29,9 +29,10 @@ from protocol.base import Scope
 from protocol.baseline import GetSnapshot, SeedOutcomes, SeedOutcomesReady, SnapshotReady
 from protocol.dataset import KnownOutcome
 from protocol.documents import PackageTexts, Skill, library_hash
-from protocol.keys import baseline_key, baseline_salt
+from protocol.keys import baseline_key, baseline_salt, snapshot_key
 from protocol.ledger import Record, Select, Where, rows_of
-from protocol.rollout import Answered, Missed, Rollout
+from protocol.redraws import RedrawRow, redrawn
+from protocol.rollout import Answered, Missed, Rollout, mostly_unreadable, unreadable
 from protocol.rows import BaselineRow
 from protocol.settings import GateSettings
 
@@ -44,7 +45,8 @@ class BaselineActor(Actor):
     seed: the run's. seed_package: the package whose predictions baseline_path holds; its skill
     and prompts version tell which snapshot may begin with them. seed_serves: they were made by
     this run's own agent and may serve as a draw. manual: the agent chooses among all skills, so
-    that a snapshot belongs to all of them and not to its class's alone.
+    that a snapshot belongs to all of them and not to its class's alone. max_unreadable_share: of a
+    snapshot's draws; where more are no actions the endpoint is at fault, and none is kept.
     """
 
     def __init__(
@@ -57,8 +59,10 @@ class BaselineActor(Actor):
         ledger: Address,
         *,
         seed_serves: bool,
+        max_unreadable_share: float,
         manual: bool = False,
     ) -> None:
+        self._max_unreadable = max_unreadable_share
         self._seed_serves = seed_serves
         self._manual = manual
         self._settings = settings
@@ -130,17 +134,23 @@ class BaselineActor(Actor):
             await self._keep(request.scope, known)
             rows.extend(known)
             wanted = wanted_draws(request.units, rows, request.n_draws)
+        name = _name(key)
+        again = await self._refused(request.scope, name) if wanted else 0
         drawn = 0
         results: dict[tuple[str, int], tuple[WantedDraw, Answered | Missed]] = {}
         for _ in range(1 + self._settings.missing_retries):
             if not wanted:
                 break
-            replies = await self._draw(request, key, wanted)
+            replies = await self._draw(request, key, wanted, again)
             drawn += len(replies)
             for draw, reply in zip(wanted, replies, strict=True):
                 results[draw.question.question_id, draw.draw] = (draw, reply)
             wanted = tuple(d for d, r in zip(wanted, replies, strict=True) if isinstance(r, Missed))
-        kept = storable(key, list(results.values()))
+        garbled = self._garbled([reply for _, reply in results.values()])
+        if garbled:  # the cache has these answers: the next try must not get them again
+            refused = RedrawRow(pass_key=name, number=again + 1, what=garbled)
+            await self._ledger.ask(Record(scope=request.scope, rows=(refused,)))
+        kept = () if garbled else storable(key, list(results.values()))
         await self._keep(request.scope, kept)
         draws = assemble(request.units, [*rows, *kept], request.n_draws)
         asked = {question.question_id for unit in request.units for question in unit.questions}
@@ -150,11 +160,27 @@ class BaselineActor(Actor):
             draws=draws,
             drawn=drawn,
             missing=incomplete(draws, request.n_draws),
-            outage=passing[0] if passing else "",
+            outage=garbled or (passing[0] if passing else ""),
+            unreadable=bool(garbled),
             seed_draw=any(row.source == "seed" and row.question_id in asked for row in rows),
             rollouts=sum(
                 row.source == "rollout" and row.question_id in asked for row in [*rows, *kept]
             ),
+        )
+
+    async def _refused(self, scope: Scope, name: str) -> int:
+        """How often the snapshot's draws were refused for what they were."""
+        where = (Where(column="pass_key", value=name),)
+        found = await self._ledger.ask(Select(scope=scope, table=RedrawRow.TABLE, where=where))
+        return len(rows_of(RedrawRow, found))
+
+    def _garbled(self, replies: Sequence[Answered | Missed]) -> str:
+        """Why none of these draws may be kept; empty: they may (row P1-4)."""
+        if not mostly_unreadable(replies, self._max_unreadable):
+            return ""
+        return (
+            f"{unreadable(replies)} of {len(replies)} answers could not be read: "
+            "the agent's replies are no actions"
         )
 
     def _is_seed(self, key: SnapshotKey) -> bool:
@@ -195,7 +221,7 @@ class BaselineActor(Actor):
             await self._ledger.ask(Record(scope=scope, rows=rows))
 
     async def _draw(
-        self, request: GetSnapshot, key: SnapshotKey, wanted: Sequence[WantedDraw]
+        self, request: GetSnapshot, key: SnapshotKey, wanted: Sequence[WantedDraw], again: int
     ) -> list[Answered | Missed]:
         """Rollouts side by side; replies in the order wanted."""
         replies: dict[int, Answered | Missed] = {}
@@ -219,7 +245,9 @@ class BaselineActor(Actor):
                 question=draw.question,
                 skill=request.skill,
                 prompts=request.prompts,
-                salt=baseline_salt(self._seed, draw.draw, key.generation, key.confirms),
+                salt=redrawn(
+                    baseline_salt(self._seed, draw.draw, key.generation, key.confirms), again
+                ),
                 others=request.others,
             )
             replies[position] = await ask_or(
@@ -230,3 +258,9 @@ class BaselineActor(Actor):
             for position, draw in enumerate(wanted):
                 tasks.start_soon(one, position, draw)
         return [replies[position] for position in range(len(wanted))]
+
+
+def _name(key: SnapshotKey) -> str:
+    return snapshot_key(
+        key.task_type, key.skill_hash, key.prompts_version, key.generation, key.confirms
+    )

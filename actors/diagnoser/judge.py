@@ -142,6 +142,7 @@ async def judge(
         illustration=template.illustration,
         check=lambda reply: _problem(reply, brief.skill.rules, brief.graded),
         schema=brief.schema,
+        again=request.again,
     )
     match outcome:
         case Understood(value=reply):

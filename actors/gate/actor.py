@@ -7,14 +7,13 @@ what infrastructure lost is asked again.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import anyio
 import anyio.to_thread
 import msgspec
 
-from actors.gate.arms import Arms, arms_of, job_of
-from actors.gate.decide import Answers, LadderUnit, Rules, decide, look_of
+from actors.gate.arms import Arms, arms_of
+from actors.gate.blocks import answer_block, endpoint_garbles
+from actors.gate.decide import Answers, LadderUnit, Rules, decide, look_of, undecided
 from actors.gate.ema import fold, lookup
 from actors.gate.factorial_run import (
     Desk,
@@ -34,7 +33,6 @@ from actors.runtime.actor import Actor, Context, handles
 from actors.runtime.address import Address, ask_or
 from protocol.base import Refused, Scope
 from protocol.baseline import GetSnapshot, SnapshotReady
-from protocol.dataset import Question, Unit
 from protocol.documents import library_hash
 from protocol.factorial import (
     Certified,
@@ -67,6 +65,7 @@ __all__ = ["GateActor"]
 class GateActor(Actor):
     """Tests candidates; knows every unit's difficulty from earlier epochs.
 
+    max_unreadable_share: of a block's answers; where more are no actions somebody is at fault.
     manual: the agent chooses among all skills, so that a snapshot belongs to all of them.
     evolver: renders documents for the factorial design; n_pairs: of it in flight at a time.
     """
@@ -80,9 +79,11 @@ class GateActor(Actor):
         ledger: Address,
         evolver: Address | None = None,
         *,
+        max_unreadable_share: float,
         manual: bool = False,
         n_pairs: int = 32,
     ) -> None:
+        self._max_unreadable = max_unreadable_share
         self._settings = settings
         self._seed = seed
         self._baseline = baseline
@@ -264,7 +265,8 @@ class GateActor(Actor):
         missing to decide (P1-4).
 
         What was answered is in the cache, so that the trial goes on from there when it is asked
-        again; what no waiting mends (a broken tree) makes the verdict ``undecided`` instead.
+        again; what no waiting mends (a broken tree) makes the verdict ``undecided`` instead, and so
+        do replies that are no actions where the current skill's are none either.
         blind: nothing before this stage was chosen by a snapshot that is read.
         """
         built = await self._ladder(arms)
@@ -280,14 +282,18 @@ class GateActor(Actor):
         while standing is None:
             index = len(blocks)
             units = arms.order[ends[index] : ends[index + 1]]
-            answers, spent, missed = await self._block(arms, index, units)
-            blocks.append(answers)
-            rollouts += spent
-            lost += missed
+            block = await answer_block(
+                self._roll, arms, index, units, self._settings.missing_retries
+            )
+            blocks.append(block.answers)
+            rollouts += block.spent
+            lost += block.missed
             tell(arms.trial.run_key, look_of(ladder, blocks), len(ladder), rules.alpha)
-            if out_of_budget(missed):  # the operator's own limit: what it cut off decides nothing
+            if out_of_budget(block.missed):  # the operator's own limit decides nothing
                 return outage(arms.trial, lost)
             standing = decide(ladder, blocks, rules)
+            if await endpoint_garbles(self._roll, arms, index, units, block, self._max_unreadable):
+                standing = undecided(ladder, blocks, rules, "unreadable")
         if standing.verdict == "undecided" and not all(missed.lasting for missed in lost):
             return outage(arms.trial, lost)
         return stage_of(
@@ -355,7 +361,7 @@ class GateActor(Actor):
                 what=f"{request.run_key}: the baseline of {count} questions is missing",
                 remedy="mend what the reason names, then resume",
                 details=(snapshot.outage,),
-                passing=True,
+                passing=not snapshot.unreadable,
             )
         try:
             # records may be of any time: a solid one can only hold an accept back
@@ -366,42 +372,3 @@ class GateActor(Actor):
                 remedy="the baseline must answer for every question of the ladder",
                 details=error.missing,
             )
-
-    async def _block(
-        self, arms: Arms, index: int, units: Sequence[Unit]
-    ) -> tuple[tuple[Answers, ...], int, list[Missed]]:
-        """The candidate on a block, all questions side by side; the missing again.
-
-        Returns the answers, how many rollouts were asked, and what stayed missing.
-        """
-        run_key, salt = arms.block_key(index), arms.block_salt(index)
-        right: dict[str, bool] = {}
-        wanted = [question for unit in units for question in unit.questions]
-        spent = 0
-        missed: list[Missed] = []
-        for _ in range(1 + self._settings.missing_retries):
-            replies = await self._answer(arms.trial, run_key, salt, wanted)
-            spent += len(replies)
-            right |= {r.question_id: r.right for r in replies if isinstance(r, Answered)}
-            missed = [reply for reply in replies if isinstance(reply, Missed)]
-            wanted = [question for question in wanted if question.question_id not in right]
-            if not wanted:
-                break
-        answers = tuple(
-            tuple(right.get(question.question_id) for question in unit.questions) for unit in units
-        )
-        return answers, spent, missed
-
-    async def _answer(
-        self, request: Trial, run_key: str, salt: str, questions: Sequence[Question]
-    ) -> list[Answered | Missed]:
-        """Rollouts of the candidate side by side, replies in the questions' order."""
-        replies: dict[int, Answered | Missed] = {}
-
-        async def one(position: int, question: Question) -> None:
-            replies[position] = await self._roll(job_of(request, question, run_key, salt))
-
-        async with anyio.create_task_group() as tasks:
-            for position, question in enumerate(questions):
-                tasks.start_soon(one, position, question)
-        return [replies[position] for position in range(len(questions))]

@@ -31,7 +31,7 @@ from actors.gate.looks import accept_looks, block_ends
 from actors.gate.mixture import harm_e, lower_bound
 from protocol.gate import Look, Verdict
 
-__all__ = ["Answers", "LadderUnit", "Rules", "Standing", "decide", "look_of"]
+__all__ = ["Answers", "LadderUnit", "Rules", "Standing", "decide", "look_of", "undecided"]
 
 SOLID_EMA = 0.9
 SOLID_TAIL = Fraction(1, 20)
@@ -72,7 +72,7 @@ class Standing(msgspec.Struct, frozen=True, kw_only=True):
     """Where a test ended.
 
     reason: ``core``, ``endgame``, ``futile_exact``, ``futile_power``, ``harm``, ``guardrail``,
-        ``missing`` or ``end``.
+        ``missing``, ``unreadable`` or ``end``.
     looks: the counts after every block. e_value: the core's value, what is shown and combined.
     p_gate: of the looks so far. lower_bound: of an accept only.
     """
@@ -172,6 +172,13 @@ def decide(
     ):
         return _lost(view, rules, "futile_power")
     return None
+
+
+def undecided(
+    ladder: Sequence[LadderUnit], blocks: Sequence[Sequence[Answers]], rules: Rules, reason: str
+) -> Standing:
+    """A test that is given up for what is no sign of the candidate; arguments as of ``decide``."""
+    return _standing(_view(ladder, blocks), rules, "undecided", reason)
 
 
 def look_of(ladder: Sequence[LadderUnit], blocks: Sequence[Sequence[Answers]]) -> Look:

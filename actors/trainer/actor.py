@@ -257,7 +257,7 @@ class TrainerActor(Actor):
             epoch=epoch,
             pool="val",
             kind=kind,
-            min_coverage=self._config.trainer.min_coverage,
+            settings=self._config.trainer,
         )
 
     async def _observe(self, state: TrainerState, epoch: int) -> None:

@@ -131,6 +131,7 @@ async def _run_class(
                 ),
                 max_degraded_share=config.diagnoser.max_degraded_share,
                 min_coverage=config.trainer.min_coverage,
+                max_unreadable_share=config.trainer.max_unreadable_share,
             ),
         )
         if isinstance(ended, Refused):

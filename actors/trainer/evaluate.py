@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import cast
 
 import msgspec
@@ -10,20 +9,25 @@ import structlog
 
 from actors.trainer.passes import jobs_for, run_jobs
 from actors.trainer.peers import Peers
-from actors.trainer.score import Score, score, wilson
+from actors.trainer.redraws import redraws, to_redraw
+from actors.trainer.score import score, wilson
+from actors.trainer.usable import outage, unread
 from protocol.base import Refused, Scope
 from protocol.dataset import GetPool
 from protocol.documents import PackageTexts
 from protocol.keys import PoolName, epoch_salt, evaluation_key
 from protocol.ledger import DeleteRun, Record, Select, Where, rows_of
-from protocol.rollout import Answered, Missed, out_of_budget, reasons_of
+from protocol.redraws import redrawn
+from protocol.rollout import out_of_budget
 from protocol.rows import EvaluationRow, OutcomeRow
+from protocol.settings import TrainerSettings
 
-__all__ = ["evaluate", "outage", "outcomes_of", "restated", "too_little"]
+__all__ = ["evaluate", "outcomes_of", "restated"]
 
 log = structlog.get_logger("trainer")
 
-_UNREADABLE_SHARE = 0.2
+_CONTROL = 8
+"""Questions that tell an endpoint that is at fault from a package that is."""
 
 
 async def evaluate(
@@ -34,11 +38,16 @@ async def evaluate(
     epoch: int,
     pool: PoolName,
     kind: str,
-    min_coverage: float,
+    settings: TrainerSettings,
+    control: PackageTexts | None = None,
 ) -> EvaluationRow | Refused:
     """Run the pass, unless its row is there already, and record it.
 
-    Refused: coverage is under ``min_coverage``; such a pass decides nothing and leaves no row.
+    control: the package in force, where another one is on trial. Where the replies cannot be
+    read, it is asked the same: what it can answer was spoilt by the package on trial.
+
+    Refused: coverage is under ``min_coverage``, or the endpoint's replies cannot be read; such a
+    pass decides nothing and leaves no row.
     """
     run_key = evaluation_key(epoch, pool, kind)
     stored = await peers.ledger.ask(
@@ -50,10 +59,19 @@ async def evaluate(
     scope = Scope(epoch=epoch)
     await peers.ledger.ask(DeleteRun(scope=scope, run_key=run_key))
     questions = (await peers.dataset.ask(GetPool(scope=scope, pool=pool))).questions
-    jobs = jobs_for(questions, texts, run_key, epoch_salt(seed, epoch), scope)
+    again = await redraws(peers, run_key)
+    salt = redrawn(epoch_salt(seed, epoch), again)
+    jobs = jobs_for(questions, texts, run_key, salt, scope)
     results = await run_jobs(peers.roll, jobs)
     counted = score(results)
-    usable = counted.planned > 0 and counted.coverage >= min_coverage and not out_of_budget(results)
+    enough = counted.planned > 0 and counted.coverage >= settings.min_coverage
+    whole = enough and not out_of_budget(results)
+    garbled = unread(run_key, results, settings.max_unreadable_share)
+    if whole and garbled and control is not None:
+        asked = jobs_for(questions[:_CONTROL], control, f"{run_key}/control", salt, scope)
+        told = await run_jobs(peers.roll, asked)
+        garbled = unread(f"{run_key}/control", told, settings.max_unreadable_share)
+    usable = whole and garbled is None
     low, high = wilson(counted.right, counted.planned)
     log.info(
         "evaluation.done" if usable else "evaluation.unusable",
@@ -67,14 +85,15 @@ async def evaluate(
         accuracy=round(counted.hard, 4) if usable else None,
         interval=[round(low, 4), round(high, 4)] if usable else None,
     )
-    _warn_of_unreadable(run_key, results)
     if counted.planned == 0:
         return Refused(
             what=f"{run_key}: the pool {pool} has no question that counts",
             remedy="look at the pre-flight table; split with more videos in this pool",
         )
-    if not usable:
+    if not whole:
         return outage(run_key, counted, results)
+    if garbled is not None:
+        return await to_redraw(peers, scope, run_key, again, garbled)
     row = EvaluationRow(
         run_key=run_key,
         epoch=epoch,
@@ -106,49 +125,3 @@ def restated(row: EvaluationRow, kind: str) -> EvaluationRow:
     """The same pass under another kind: the outcomes stay where they are."""
     key = evaluation_key(row.epoch, cast(PoolName, row.pool), kind)
     return msgspec.structs.replace(row, run_key=key, kind=kind)
-
-
-def too_little(
-    run_key: str, results: Sequence[Answered | Missed], min_coverage: float
-) -> Refused | None:
-    """Why nothing may be learnt from a small pass; None: enough was answered.
-
-    One missing answer is borne, whatever its share; a limit of the configuration never is.
-    """
-    counted = score(results)
-    borne = max(1, (1.0 - min_coverage) * counted.planned)
-    if counted.missing > borne or out_of_budget(results):
-        return outage(run_key, counted, results)
-    return None
-
-
-def outage(run_key: str, counted: Score, results: Sequence[Answered | Missed]) -> Refused:
-    """Why the pass does not count, by what the endpoint or the disk said."""
-    missed = [result for result in results if isinstance(result, Missed)]
-    nothing = counted.missing == counted.planned
-    try_all = " (bin/train CONFIG --check tries every endpoint)" if nothing else ""
-    return Refused(
-        what=(
-            f"{run_key}: only {counted.coverage:.1%} of {counted.planned} questions were "
-            f"answered, {counted.missing} are missing"
-        ),
-        remedy=f"mend what the reasons name{try_all}, then resume; nothing is lost, "
-        "nothing was scored",
-        details=reasons_of(missed),
-        passing=not any(result.lasting for result in missed),
-    )
-
-
-def _warn_of_unreadable(run_key: str, results: Sequence[Answered | Missed]) -> None:
-    """Replies that cannot be read are wrong answers, but they are no sign of a bad skill."""
-    unreadable = sum(
-        result.stop == "parse_error" for result in results if isinstance(result, Answered)
-    )
-    if unreadable > _UNREADABLE_SHARE * len(results):
-        log.warning(
-            "pass.unreadable",
-            run_key=run_key,
-            rollouts=unreadable,
-            of=len(results),
-            remedy="the model does not keep to the reply format: see run.db, traces.raw",
-        )

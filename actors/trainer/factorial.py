@@ -15,12 +15,13 @@ import msgspec
 import structlog
 
 from actors.trainer.epoch import Drained, EpochSkills, own_skill
-from actors.trainer.evaluate import too_little
 from actors.trainer.factorial_rows import adoption_rows, new_rows, step_row
 from actors.trainer.passes import jobs_for, run_jobs
 from actors.trainer.peers import Peers
+from actors.trainer.redraws import redraws, to_redraw
 from actors.trainer.score import Score, score
-from actors.trainer.step import cases_of, diagnose_wrong, editor_away, silent_judge
+from actors.trainer.step import cases_of, diagnose_wrong, editor_away, silent_judge, unjudged
+from actors.trainer.usable import too_little, unread
 from protocol.base import Refused, Scope
 from protocol.dataset import Question, Unit
 from protocol.diagnoser import Diagnosis, route
@@ -40,6 +41,7 @@ from protocol.factorial import (
 from protocol.factorial_rows import FactorialEditRow, FactorialRunRow
 from protocol.keys import epoch_salt, step_key
 from protocol.ledger import DeleteRun, Record, Select, Where, rows_of
+from protocol.redraws import redrawn
 from protocol.rollout import Rollout
 from protocol.rows import AnyRow, DocumentRow, StepRow
 from protocol.settings import Config
@@ -267,7 +269,8 @@ async def _evidence(run: _Run, epoch: int, fold: ClassFold, scope: Scope) -> _Ev
     units = {unit.unit_id: unit for unit in run.units[fold.task_type]}
     asked: list[tuple[Question, Skill]] = []
     jobs: list[Rollout] = []
-    salt = epoch_salt(run.config.run.seed, epoch)
+    again = await redraws(peers, key)
+    salt = redrawn(epoch_salt(run.config.run.seed, epoch), again)
     for arm in coins.arms:
         questions, texts = units[arm.unit_id].questions, run.texts.with_skill(arm.skill)
         asked += [(question, arm.skill) for question in questions]
@@ -275,11 +278,13 @@ async def _evidence(run: _Run, epoch: int, fold: ClassFold, scope: Scope) -> _Ev
     results = await run_jobs(peers.roll, jobs)
     if refused := too_little(f"{key}/rollout", results, run.config.trainer.min_coverage):
         return refused
+    if refused := unread(f"{key}/rollout", results, run.config.trainer.max_unreadable_share):
+        return await to_redraw(peers, scope, key, again, refused)
     counted = score(results)
-    diagnoses = await diagnose_wrong(peers, key, scope, asked, results)
+    diagnoses = await diagnose_wrong(peers, key, scope, asked, results, again)
     if isinstance(diagnoses, Refused):
         return diagnoses
     silent = silent_judge(key, diagnoses, run.config.diagnoser.max_degraded_share)
     if silent is not None:
-        return silent
+        return await unjudged(peers, scope, key, again, diagnoses, silent)
     return _Evidence(counted, tuple(question for question, _ in asked), tuple(diagnoses))

@@ -134,7 +134,7 @@ async def _answer(
         epoch=epoch,
         pool="test",
         kind=kind,
-        min_coverage=config.trainer.min_coverage,
+        settings=config.trainer,
     )
 
 

@@ -15,16 +15,19 @@ import msgspec
 import structlog
 
 from actors.trainer.compare import Judgement, choose, compared, counts, judge
-from actors.trainer.evaluate import evaluate, outcomes_of, too_little
+from actors.trainer.evaluate import evaluate, outcomes_of
 from actors.trainer.passes import jobs_for, run_jobs
 from actors.trainer.peers import Peers
+from actors.trainer.redraws import redraws, to_redraw
 from actors.trainer.score import McNemar, mcnemar
 from actors.trainer.slow_edits import Drafts, draft, saved, tried
+from actors.trainer.usable import too_little, unread
 from protocol.base import Refused, Scope
 from protocol.dataset import ClassWork, Question
 from protocol.documents import Package, PackageTexts
 from protocol.keys import epoch_salt, slow_key
 from protocol.ledger import DeleteRun, Record, Select, Where, rows_of
+from protocol.redraws import redrawn
 from protocol.rollout import Answered, Missed
 from protocol.rows import EvaluationRow, SlowRow
 from protocol.settings import Config
@@ -134,7 +137,8 @@ async def _compare(
     peers: Peers, plan: SlowPlan, questions: Sequence[Question]
 ) -> tuple[Compared, ...] | Refused:
     """Both passes, side by side. Where a text did not change they are one draw (the same salt)."""
-    salt = epoch_salt(plan.config.run.seed, plan.epoch)
+    again = await redraws(peers, plan.key)
+    salt = redrawn(epoch_salt(plan.config.run.seed, plan.epoch), again)
     keys = (f"{plan.key}/before", f"{plan.key}/after")
     passes: dict[str, list[Answered | Missed]] = {}
 
@@ -147,6 +151,8 @@ async def _compare(
     for key in keys:
         if refused := too_little(key, passes[key], plan.config.trainer.min_coverage):
             return refused
+        if refused := unread(key, passes[key], plan.config.trainer.max_unreadable_share):
+            return await to_redraw(peers, plan.scope, plan.key, again, refused)
     return compared(questions, passes[keys[0]], passes[keys[1]], keys)
 
 
@@ -162,7 +168,8 @@ async def _candidate_row(peers: Peers, plan: SlowPlan, package: Package) -> Stan
         epoch=plan.epoch,
         pool="val",
         kind="slow_candidate",
-        min_coverage=plan.config.trainer.min_coverage,
+        settings=plan.config.trainer,
+        control=plan.fast,
     )
     return row if isinstance(row, Refused) else Stands(package, row)
 

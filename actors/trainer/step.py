@@ -9,10 +9,11 @@ import anyio
 import msgspec
 import structlog
 
-from actors.trainer.evaluate import too_little
 from actors.trainer.passes import jobs_for, run_jobs
 from actors.trainer.peers import Peers
+from actors.trainer.redraws import redraws, to_redraw
 from actors.trainer.score import Score, score
+from actors.trainer.usable import too_little, unread
 from protocol.base import Refused, Scope
 from protocol.dataset import ClassWork, Question
 from protocol.diagnoser import Diagnose, Diagnosis, degraded_share, route
@@ -21,6 +22,7 @@ from protocol.evolver import Case, Edit, NoProposal, Proposal, Propose
 from protocol.gate import Decision, Trial
 from protocol.keys import epoch_salt, step_key
 from protocol.ledger import DeleteRun, Record
+from protocol.redraws import redrawn
 from protocol.rollout import Answered, Missed
 from protocol.rows import DocumentRow, RejectedRow, StepRow
 
@@ -32,6 +34,7 @@ __all__ = [
     "editor_away",
     "run_step",
     "silent_judge",
+    "unjudged",
 ]
 
 log = structlog.get_logger("trainer")
@@ -56,6 +59,7 @@ class StepPlan:
     edit_budget: int
     max_degraded_share: float
     min_coverage: float
+    max_unreadable_share: float
 
     @property
     def key(self) -> str:
@@ -84,25 +88,31 @@ class StepDone:
 async def run_step(peers: Peers, plan: StepPlan) -> StepDone | Refused:
     """Run a step from its beginning; what an earlier try left is deleted first (row P2-3).
 
-    Refused: the judge is out of order, or a trajectory is missing; nothing may be learnt then.
+    Refused: agent or judge is out of order, or a trajectory is missing; nothing may be learnt
+    then, and what was refused for its answers is drawn anew.
     """
     structlog.contextvars.bind_contextvars(**dict(plan.scope.fields()))  # the class's own task
     await peers.ledger.ask(DeleteRun(scope=plan.scope, run_key=plan.key))
-    results = await _forward(peers, plan)
+    again = await redraws(peers, plan.key)
+    results = await _forward(peers, plan, again)
     if refused := too_little(f"{plan.key}/rollout", results, plan.min_coverage):
         return refused
+    if refused := unread(f"{plan.key}/rollout", results, plan.max_unreadable_share):
+        return await to_redraw(peers, plan.scope, plan.key, again, refused)
     counted = score(results)
     asked = [(question, plan.skill) for question in plan.batch]
-    diagnoses = await diagnose_wrong(peers, plan.key, plan.scope, asked, results)
+    diagnoses = await diagnose_wrong(peers, plan.key, plan.scope, asked, results, again)
     if isinstance(diagnoses, Refused):
         return diagnoses
     silent = silent_judge(plan.key, diagnoses, plan.max_degraded_share)
-    return silent or await _optimise(peers, plan, counted, diagnoses)
+    if silent is not None:
+        return await unjudged(peers, plan.scope, plan.key, again, diagnoses, silent)
+    return await _optimise(peers, plan, counted, diagnoses)
 
 
-async def _forward(peers: Peers, plan: StepPlan) -> list[Answered | Missed]:
+async def _forward(peers: Peers, plan: StepPlan, again: int) -> list[Answered | Missed]:
     texts = plan.texts.with_skill(plan.skill)
-    salt = epoch_salt(plan.seed, plan.epoch)
+    salt = redrawn(epoch_salt(plan.seed, plan.epoch), again)
     jobs = jobs_for(plan.batch, texts, f"{plan.key}/rollout", salt, plan.scope)
     return await run_jobs(peers.roll, jobs)
 
@@ -113,10 +123,12 @@ async def diagnose_wrong(
     scope: Scope,
     asked: Sequence[tuple[Question, Skill]],
     results: Sequence[Answered | Missed],
+    again: int = 0,
 ) -> list[Diagnosis] | Refused:
     """Diagnose the wrong answers side by side; order follows the questions.
 
     asked: each question with the document that it was answered under, below ``key``.
+    again: how often that was refused for its replies: the judge, too, is asked anew.
     """
     wrong = [
         (question, skill, result)
@@ -133,6 +145,7 @@ async def diagnose_wrong(
                 question=question,
                 skill=skill,
                 letter=answer.letter,
+                again=again,
             )
         )
 
@@ -157,12 +170,27 @@ def silent_judge(
         return None
     return Refused(
         what=f"step {key}: {share:.0%} of the diagnoses are degraded",
-        remedy="look at the judge's endpoint and replies, then resume; the step begins anew",
+        remedy="look at the judge's endpoint and replies (bin/trm ask --role judge), then resume: "
+        "the step is drawn anew, and the judge asked anew",
         details=tuple(
             f"{d.question_id}: {d.finding}" for d in diagnoses if d.degraded or d.cause is None
         ),
         passing=any(d.cause is None and not d.degraded for d in diagnoses),
     )
+
+
+async def unjudged(
+    peers: Peers,
+    scope: Scope,
+    key: str,
+    again: int,
+    diagnoses: Sequence[Diagnosis],
+    refused: Refused,
+) -> Refused:
+    """Refuse the step; replies that could not be read are not to be had from the cache again."""
+    if any(diagnosis.degraded for diagnosis in diagnoses):
+        return await to_redraw(peers, scope, key, again, refused)
+    return refused
 
 
 def editor_away(key: str, proposal: NoProposal) -> Refused | None:
@@ -284,7 +312,7 @@ async def _gate(peers: Peers, plan: StepPlan, proposal: Proposal) -> Decision | 
         e=round(decision.e_value, 4),
         p_gate=round(decision.p_gate, 4),
         alpha=decision.alpha,
-        lower_bound=decision.lower_bound,
+        lower_bound=None if decision.lower_bound is None else round(decision.lower_bound, 4),
     )
     if decision.verdict == "reject":
         applied: list[Edit] = [r.edit for r in proposal.reports if r.status == "applied"]

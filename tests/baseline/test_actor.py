@@ -22,6 +22,7 @@ from protocol.baseline import GetSnapshot, SeedOutcomes, SnapshotReady
 from protocol.dataset import KnownOutcome, Question, Unit
 from protocol.documents import Package, PackageTexts, Prompts, Skill
 from protocol.ledger import Record, Recorded, Select, Selected
+from protocol.redraws import RedrawRow
 from protocol.rollout import Answered, Missed, Rollout
 from protocol.rows import BaselineRow
 from protocol.seed import BaselinePrediction
@@ -94,7 +95,10 @@ class Context:
 
 
 class House:
-    """A seed of six units, the first two wrong; rollout and ledger. answer: None is missing."""
+    """A seed of six units, the first two wrong; rollout and ledger.
+
+    answer: None is missing; ``garbled`` says of which rollouts the replies are no actions.
+    """
 
     def __init__(
         self,
@@ -120,6 +124,8 @@ class House:
             ],
         )
         self._answer = answer
+        self.garbled: Callable[[Rollout], bool] = lambda request: False
+        self.redraws: list[RedrawRow] = []
         self.asked: Counter[tuple[str, str]] = Counter()
         self.rows: dict[tuple[object, ...], BaselineRow] = {}
         self.door = anyio.Event()
@@ -140,6 +146,7 @@ class House:
             self.ledger,
             seed_serves=True,
             manual=manual,
+            max_unreadable_share=0.5,
         )
 
     async def start(self) -> None:
@@ -161,23 +168,27 @@ class House:
             letter="A",
             submitted="A",
             confidence=0.5,
-            stop="submitted",
+            stop="parse_error" if self.garbled(request) else "submitted",
             n_steps=1,
         )
 
     async def _ledger(self, request: Request[object]) -> object:
         if isinstance(request, Record):
             for row in request.rows:
+                if isinstance(row, RedrawRow):
+                    self.redraws.append(row)
+                    continue
                 assert isinstance(row, BaselineRow)
                 key = tuple(getattr(row, column) for column in BaselineRow.KEY)
                 self.rows[key] = row
             return Recorded(rows=len(request.rows))
         assert isinstance(request, Select)
         wanted = {where.column: where.value for where in request.where}
+        drawn = [row for _, row in sorted(self.rows.items())]
         return Selected(
             rows=tuple(
                 row
-                for _, row in sorted(self.rows.items())
+                for row in (self.redraws if request.table == RedrawRow.TABLE else drawn)
                 if all(getattr(row, column) == value for column, value in wanted.items())
             )
         )
@@ -210,6 +221,41 @@ class House:
     def rollouts(self) -> list[Rollout]:
         """What was asked of the rollout actor."""
         return [request for request in self.rollout.requests if isinstance(request, Rollout)]
+
+
+async def test_P1_4_replies_that_are_no_actions_are_no_baseline(tmp_path: Path) -> None:
+    """P1-4: an endpoint that garbles most replies would make any candidate look better.
+
+    None of the draws is kept, and the next try does not get the same ones from the cache.
+    """
+    house = House(tmp_path, lambda request: False)
+    await house.start()
+    house.garbled = lambda request: request.question.question_id != "v0-0"
+    refused = await house.get()
+    assert (refused.unreadable, len(refused.missing), house.rows) == (True, N_UNITS, {})
+    assert refused.outage.startswith("5 of 6 answers could not be read")
+    assert (await house.get()).unreadable
+    assert [(row.pass_key, row.number) for row in house.redraws] == [
+        (f"baseline/counting-problem/{LATER.hash[:16]}/v1/", 1),
+        (f"baseline/counting-problem/{LATER.hash[:16]}/v1/", 2),
+    ]
+    house.garbled = lambda request: False
+    whole = await house.get()
+    assert (whole.unreadable, whole.outage, whole.missing) == (False, "", ())
+    salts = list(dict.fromkeys(request.salt for request in house.rollouts()))
+    assert salts == [f"seed7/baseline/d0{again}" for again in ("", "/again1", "/again2")]
+
+
+async def test_a_few_garbled_replies_are_wrong_answers(tmp_path: Path) -> None:
+    """That is what an agent is like; three of them are never too many."""
+    house = House(tmp_path, lambda request: False)
+    await house.start()
+    house.garbled = lambda request: request.question.question_id in ("v0-0", "v1-0", "v2-0")
+    assert not (await house.get()).missing
+    few = make_units(3)
+    house.garbled = lambda request: True
+    assert not (await house.get(skill=Skill(task_type=CLASS, text="x"), units=few)).missing
+    assert not house.redraws
 
 
 async def test_seed_outcomes(tmp_path: Path) -> None:

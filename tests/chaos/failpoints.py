@@ -46,6 +46,7 @@ _TELLING = frozenset(
         "factorial_schedule",
         "outcomes",
         "pairs",
+        "redraws",
         "rejected",
         "slow_updates",
         "steps",

@@ -12,10 +12,10 @@ import anyio
 import anyio.lowlevel
 import msgspec
 
-from tests.llm.server import SSE_HEAD, Connection, chunked, sse
+from tests.llm.server import SSE_HEAD, Connection, answer, chunked, sse
 from tests.llm.support import status
 
-__all__ = ["FAULTS", "HEALTHY", "ODDITIES", "Answer", "Fault"]
+__all__ = ["FAULTS", "HEALTHY", "ODDITIES", "PROSE", "Answer", "Fault"]
 
 
 class Answer(msgspec.Struct, frozen=True):
@@ -183,3 +183,6 @@ ODDITIES = (
 """Whole answers all the same."""
 
 HEALTHY = Fault("healthy", None, _sent(lambda a: _stream(*a.events)))
+
+PROSE = Fault("prose", None, _sent(lambda _: answer("I am glad that you ask.")))
+"""What another model says than the one that was meant: no fault of a connection."""

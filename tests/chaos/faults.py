@@ -31,12 +31,21 @@ from actors.config import ROOT
 from actors.ledger.reader import open_reader
 from protocol.rows import AttemptRow
 from tests.chaos.comparing import differing, undisturbed
-from tests.chaos.families import FAULTS, HEALTHY, ODDITIES, Answer, Fault
+from tests.chaos.families import FAULTS, HEALTHY, ODDITIES, PROSE, Answer, Fault
 from tests.chaos.invariants import broken
 from tests.llm.server import Connection, serving
 from tests.system.runs import SMALL, command, environment, result_of, settings
 
-__all__ = ["CLOCKS", "Faulty", "against_faults", "faulty", "main", "miscounted", "simulator"]
+__all__ = [
+    "CLOCKS",
+    "Faulty",
+    "against_faults",
+    "endpoints",
+    "faulty",
+    "main",
+    "miscounted",
+    "simulator",
+]
 
 CLOCKS = (
     "llm.attempts=12",
@@ -56,18 +65,24 @@ _ROLES = (("agent", "[search, vision]"), ("judge", "[judge]"), ("editor", "[evol
 
 
 class Faulty:
-    """Where the proxy listens, and what it has done. made: by name; booked: by expected kind."""
+    """Where the proxy listens, and what it has done. made: by name; booked: by expected kind.
+
+    garbled: models whose every reply is prose, whole and in order, and nothing that was asked for.
+    """
 
     def __init__(self, base_url: str, share: float, seed: int) -> None:
         self.base_url = base_url
         self.made: Counter[str] = Counter()
         self.booked: Counter[str] = Counter()
+        self.garbled: set[str] = set()
         self._share = share
         self._seed = seed
         self._seen: Counter[bytes] = Counter()
 
     def choose(self, body: bytes) -> Fault:
         """What becomes of this try of this request."""
+        if self.garbled and msgspec.json.decode(body)["model"] in self.garbled:
+            return PROSE
         digest = hashlib.sha256(body).digest()
         self._seen[digest] += 1
         drawn = hashlib.sha256(f"{self._seed} {self._seen[digest]} {digest.hex()}".encode())
@@ -98,7 +113,10 @@ async def faulty(target: str, *, share: float, seed: int) -> AsyncIterator[Fault
                 fault = found[0].choose(request[1])
                 found[0].note(fault, fresh=fresh)
                 fresh = False
-                await fault.play(connection, await _asked(upstream, target, request[1]))
+                if fault is PROSE:  # the simulator would not know what to make of its answer
+                    await fault.play(connection, Answer((), b""))
+                else:
+                    await fault.play(connection, await _asked(upstream, target, request[1]))
 
         async with serving(handle) as server:
             found.append(Faulty(server.base_url, share, seed))

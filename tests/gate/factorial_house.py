@@ -161,6 +161,7 @@ class House:
             FakeAddress("ledger", self._ledger),
             FakeAddress("evolver", self._render),
             n_pairs=4,
+            max_unreadable_share=0.5,
         )
         await gate.on_start(self._context)
         return gate

@@ -166,6 +166,7 @@ class NullHouse:
             self._ledger,
             self._evolver,
             n_pairs=4,
+            max_unreadable_share=0.5,
         )
 
     async def run(self) -> None:

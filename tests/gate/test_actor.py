@@ -10,6 +10,7 @@ import anyio.abc
 import msgspec
 import pytest
 import structlog
+from structlog.testing import capture_logs
 
 from actors.gate.actor import GateActor
 from actors.gate.state import GateState
@@ -83,6 +84,7 @@ class House:
     ) -> None:
         self.missed = missed
         self._answer = answer
+        self.garbled: Callable[[Rollout], bool] = lambda request: False
         self._wrong = wrong
         self._rows = rows
         self._uncovered = uncovered
@@ -90,7 +92,9 @@ class House:
         self.baseline = FakeAddress("baseline", self._snapshot)
         self.rollout = FakeAddress("rollout", self._roll)
         self.ledger = FakeAddress("ledger", self._ledger)
-        self.gate = GateActor(settings, 7, self.baseline, self.rollout, self.ledger)
+        self.gate = GateActor(
+            settings, 7, self.baseline, self.rollout, self.ledger, max_unreadable_share=0.5
+        )
         self.gate._state = GateState(observed_epoch=observed)
 
     async def _snapshot(self, request: Request[object]) -> object:
@@ -123,7 +127,7 @@ class House:
             letter="A",
             submitted="A",
             confidence=0.5,
-            stop="submitted",
+            stop="parse_error" if self.garbled(request) else "submitted",
             n_steps=1,
         )
 
@@ -361,3 +365,52 @@ async def test_both_arms_get_the_same_other_skills() -> None:
     assert asked.others == (beside,)
     rolled = [request for request in house.rollout.requests if isinstance(request, Rollout)]
     assert {(request.skill, request.others) for request in rolled} == {(CANDIDATE, (beside,))}
+
+
+async def test_an_endpoint_that_garbles_replies_is_no_evidence_against_an_edit() -> None:
+    """The current skill, asked the same, is no better: undecided, and no other block is asked."""
+    house = House(lambda question_id, nth: False)
+    house.garbled = lambda request: True
+    decision = await house.decided()
+    assert (decision.verdict, decision.reason) == ("undecided", "unreadable")
+    assert (decision.evaluated, decision.losses) == (
+        4,
+        0 if decision.ties == 4 else 4 - decision.ties,
+    )
+    control = [request for request in house.rollouts() if request.run_key.endswith("/control")]
+    assert [request.skill for request in control] == [CURRENT] * 4
+    assert len(house.rollouts()) == 8
+
+
+async def test_an_edit_that_spoils_the_replies_is_rejected_as_any_other() -> None:
+    """The current skill is read there and then: it is the edit, and its wrong answers count."""
+    house = House(lambda question_id, nth: False)
+    house.garbled = lambda request: request.skill == CANDIDATE
+    with capture_logs() as told:
+        decision = await house.decided()
+    assert decision.verdict == "reject"
+    (seen, *_) = [line for line in told if line["event"] == "gate.unreadable"]
+    assert (seen["candidate"], seen["current"], seen["of"]) == (4, 0, 4)
+
+
+async def test_a_garbled_accept_is_none() -> None:
+    """Whatever is counted: where both arms' replies are no actions, no verdict comes of them."""
+    house = House(lambda question_id, nth: True, wrong=12)
+    house.garbled = lambda request: True
+    assert (await house.decided()).verdict == "undecided"
+
+
+async def test_a_baseline_that_cannot_be_read_refuses_the_test() -> None:
+    """It does not pass by itself: nobody should start again and again."""
+    house = House(lambda question_id, nth: True)
+    ready = SnapshotReady(
+        draws=(), drawn=12, missing=("v0-0",), outage="12 of 12 answers", unreadable=True
+    )
+
+    async def unread(request: Request[object]) -> object:
+        return ready
+
+    house.baseline._answer = unread
+    refused = await house.test()
+    assert isinstance(refused, Refused)
+    assert (refused.passing, refused.details) == (False, ("12 of 12 answers",))

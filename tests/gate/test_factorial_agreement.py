@@ -219,6 +219,7 @@ class Desk:
             FakeAddress("ledger", self.ledger.ask),
             FakeAddress("evolver", self._render),
             n_pairs=self._order.randint(1, 9),
+            max_unreadable_share=0.5,
         )
         await gate.on_start(Surroundings(tasks))
         return gate

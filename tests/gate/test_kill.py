@@ -101,6 +101,7 @@ class Mortal(House):
             FakeAddress("baseline", self._snapshot),
             FakeAddress("rollout", self._rollout),
             FakeAddress("ledger", self._ledger),
+            max_unreadable_share=0.5,
         )
         await self.gate.on_start(_Context(self, "gate", tasks, self.saved.get("gate")))
 

@@ -7,8 +7,14 @@ import random
 
 import pytest
 
-from actors.gate.package_power import enough_questions, package_power
+from actors.gate.package_power import (
+    enough_questions,
+    forecast_power,
+    package_power,
+    seed_pass_power,
+)
 from actors.gate.power import REDRAW
+from protocol.rows import EvaluationRow
 
 
 def chance(n: int, wrong: int, strength: float, alpha: float, draws: int) -> float:
@@ -60,3 +66,55 @@ def test_how_many_questions_are_enough() -> None:
     assert enough_questions(package_power(120, 38)) is None  # within reach already
     assert enough_questions(package_power(30, 0)) is None
     assert enough_questions(package_power(20, 1)) is None  # not even with four times as many
+
+
+def test_a_pool_that_is_answered_afresh_is_as_hard_as_trainval() -> None:
+    """The share of trainval's questions, and it is called an estimate."""
+    made = forecast_power(90, 108, 231)
+    assert (made.n_questions, made.n_wrong, made.basis) == (90, 42, "trainval")
+    assert (made.gain_50, made.gain_80) == (
+        package_power(90, 42).gain_50,
+        package_power(90, 42).gain_80,
+    )
+    assert forecast_power(0, 0, 0).gain_50 is None
+
+
+def test_chosen_answers_forecast_less_than_trainval_does() -> None:
+    """Easy and hard questions, the pool chosen by one pass: the share over all is no worse off.
+
+    The luckier half of 400 questions of the same hardness has no wrong answer in the pass that
+    chose it; in a fresh one as many as trainval's share says.
+    """
+    draw = random.Random(7)
+    first = [draw.random() < 0.4 for _ in range(400)]
+    chosen = sorted(range(400), key=lambda one: first[one])[:200]
+    own = sum(first[one] for one in chosen)
+    fresh = sum(draw.random() < 0.4 for _ in chosen)
+    said = forecast_power(200, sum(first), 400).n_wrong
+    assert own == 0
+    assert abs(said - fresh) < abs(own - fresh) / 4
+
+
+def test_the_seeds_own_pass_counts_more() -> None:
+    """Its row on val, what is missing left out; no other pool, no other package."""
+
+    def row(pool: str, kind: str, planned: int, right: int, missing: int) -> EvaluationRow:
+        return EvaluationRow(
+            run_key=f"evaluation/{pool}/{kind}",
+            epoch=0,
+            pool=pool,
+            kind=kind,
+            skills_version="v1",
+            prompts_version="v1",
+            planned=planned,
+            right=right,
+            missing=missing,
+            soft=0.5,
+            mixed=0.5,
+            outcomes_key="k",
+        )
+
+    others = [row("test", "seed", 120, 60, 0), row("val", "fast", 92, 70, 0)]
+    assert seed_pass_power(others) is None
+    made = seed_pass_power([*others, row("val", "seed", 92, 54, 2)])
+    assert made == package_power(90, 36, basis="run")

@@ -152,10 +152,19 @@ class World:
             ledger,
             seed_serves=bool(self.seeded),
             manual=self.manual,
+            max_unreadable_share=0.5,
         )
         self.store._predictions = dict(self.seeded)
         baseline = FakeAddress("baseline", self.store.get_snapshot)  # type: ignore[arg-type]
-        self.gate = GateActor(self.settings, 7, baseline, rollout, ledger, manual=self.manual)
+        self.gate = GateActor(
+            self.settings,
+            7,
+            baseline,
+            rollout,
+            ledger,
+            manual=self.manual,
+            max_unreadable_share=0.5,
+        )
         self.gate._state = self.checkpoint
 
     @property

@@ -132,6 +132,8 @@ class House:
         )
         self.edit: Callable[[Propose], str | None] = lambda _: "good\n"
         self.degraded = False
+        self.garble: Callable[[Rollout], bool] = lambda _: False
+        self.again: list[int] = []
         self.lose: Callable[[Rollout], bool] = lambda _: False
         self.on_step: Callable[[str], None] = lambda _: None
         self.refuse_trial = False
@@ -187,7 +189,7 @@ class House:
             letter="B",
             submitted="B",
             confidence=0.5,
-            stop="submitted",
+            stop="parse_error" if self.garble(request) else "submitted",
             n_steps=2,
         )
 
@@ -196,6 +198,7 @@ class House:
             self.asked.append(request)
             return _packs(request)
         assert isinstance(request, Diagnose)
+        self.again.append(request.again)
         return Diagnosis(
             question_id=request.question.question_id,
             error_type="mixed",

@@ -64,6 +64,7 @@ class FactorialHouse(House):
             FakeAddress("rollout", self._rollout),
             FakeAddress("ledger", self._ledger),
             FakeAddress("evolver", self._evolver),
+            max_unreadable_share=0.5,
         )
         await self.gate.on_start(Surroundings(self, tasks, None))
 

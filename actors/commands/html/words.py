@@ -32,12 +32,13 @@ VERDICTS = {
 }
 
 REASONS = {
-    "core": "the e-value reached the threshold",
+    "core": "the e-value had reached 1/alpha at a look before the last",
     "endgame": "the exact test at the last look let it in",
     "end": "the last look did not let it in",
     "futile_exact": "no later look could have accepted any more",
     "futile_power": "to be accepted had become unlikely",
     "harm": "there was evidence of harm",
+    "unreadable": "the agent's replies could not be read, the current skill's neither",
     "guardrail": "too many losses on questions that were safe before",
     "missing": "too many answers were missing",
     "identical": "the candidate was the current text",
