@@ -9,7 +9,7 @@ from typing import ClassVar
 
 from protocol.base import Message, Refused, Request
 from protocol.dataset import Unit
-from protocol.documents import Prompts, Skill
+from protocol.documents import Document, Prompts, Skill
 from protocol.evolver import Case, Edit, EditReport, NoProposal
 
 __all__ = [
@@ -141,10 +141,11 @@ class ProposeEdits(Request[ProposedEdits | NoProposal], frozen=True, kw_only=Tru
 
 
 class EditorArm(Message, frozen=True, kw_only=True, tag=True):
-    """The document under which the editor's draw of a unit is made."""
+    """The documents under which the editor's draw of a unit is made."""
 
     unit_id: str
     skill: Skill
+    prompts: Prompts
 
 
 class EditorArms(Message, frozen=True, kw_only=True, tag=True):
@@ -160,6 +161,7 @@ class EditorCoins(Request[EditorArms], frozen=True, kw_only=True, tag=True):
 
     epoch: int
     base: Skill
+    prompts: Prompts
     unit_ids: tuple[str, ...]
 
 
@@ -180,8 +182,8 @@ class PhaseStopped(Message, frozen=True, kw_only=True, tag=True):
 class RunPhase(Request[PhaseDone | PhaseStopped | Refused], frozen=True, kw_only=True, tag=True):
     """Draw a class's pairs of a phase: epochs from 1, and after the last the certification.
 
-    units: at least all that are tested on. others: the package's other skills, the same for both
-        arms.
+    prompts: those that the run began with. units: at least all that are tested on. others: the
+        package's other skills, the same for both arms.
     Refused: infrastructure lost too many pairs; they stay open and are drawn on resume.
     """
 
@@ -201,11 +203,13 @@ class RunPhase(Request[PhaseDone | PhaseStopped | Refused], frozen=True, kw_only
 class Certified(Message, frozen=True, kw_only=True, tag=True):
     """What the run adopts.
 
-    skills: the documents of the classes that something was adopted in. n_edits: M.
+    skills: the documents of the classes that something was adopted in; prompts: the system prompt
+    and the tool prompts among such. n_edits: M.
     sentinels_ok: false voids all claims of the run; nothing is adopted then.
     """
 
     skills: tuple[Skill, ...]
+    prompts: tuple[Document, ...]
     n_edits: int
     adopted: int
     sentinels_ok: bool
@@ -213,8 +217,12 @@ class Certified(Message, frozen=True, kw_only=True, tag=True):
 
 
 class Certify(Request[Certified], frozen=True, kw_only=True, tag=True):
-    """Decide over all edits of the run, once all its pairs are drawn. bases: one per class."""
+    """Decide over all edits of the run, once all its pairs are drawn.
+
+    bases: one per class. prompts: those that the run began with.
+    """
 
     IDEMPOTENT: ClassVar[bool] = True
 
     bases: tuple[Skill, ...]
+    prompts: Prompts

@@ -10,7 +10,10 @@ from typing import ClassVar
 
 from protocol.row import Row
 
-__all__ = ["FactorialEditRow", "FactorialRunRow", "FactorialScheduleRow", "PairRow"]
+__all__ = ["PROMPTS", "FactorialEditRow", "FactorialRunRow", "FactorialScheduleRow", "PairRow"]
+
+PROMPTS = "_prompts"
+"""In the place of a class: the edits of the system prompt and the tool prompts, one set for all."""
 
 
 class FactorialScheduleRow(Row, frozen=True, kw_only=True, tag=True):
@@ -32,11 +35,12 @@ class FactorialScheduleRow(Row, frozen=True, kw_only=True, tag=True):
 
 
 class FactorialEditRow(Row, frozen=True, kw_only=True, tag=True):
-    """An edit of a class, or its sentinel, as it was born; the last ten are written at the end.
+    """An edit of a class, or its sentinel, as it was born; state to high are written at the end.
 
-    born: the epoch. position: place in the class's canonical order, the sentinel's is 0. edit: JSON
-    ``Edit``, empty for the sentinel. group_id: the edits of which at most one can be on.
-    proposed_by: the ``run_key`` of the step that proposed it.
+    task_type: the class, or ``PROMPTS``. document: as of ``EditRow``; only of an edit of the
+    prompts it is not ``skill``. born: the epoch. position: place in the class's canonical order,
+    the sentinel's is 0. edit: JSON ``Edit``, empty for the sentinel. group_id: the edits of which
+    at most one can be on. proposed_by: the ``run_key`` of the step that proposed it.
 
     state: ``live`` until the run has decided; then ``adopted``, ``rejected`` or ``dropped`` (a
     sentinel stays live). wins to high: as of the gate's ``EditResult``; what an edit has come to
@@ -63,15 +67,17 @@ class FactorialEditRow(Row, frozen=True, kw_only=True, tag=True):
     effect: float | None = None
     low: float | None = None
     high: float | None = None
+    document: str = "skill"
 
 
 class PairRow(Row, frozen=True, kw_only=True, tag=True):
     """Two draws of a unit. pair: from 1, over all phases of the class.
 
-    coins: a JSON list of [edit id, sign, virtual]; with state ``open`` they are written before
-    anything is drawn, and never change. state: ``open``, ``drawn`` or ``void``. right_a, right_b:
-    JSON lists of right or wrong, one per question (null: lost); empty while the pair is open.
-    outcome: sign of arm a minus arm b; null while open, and of a void pair.
+    coins: a JSON list of [edit id, sign, virtual], the class's edits before those of the prompts;
+    with state ``open`` they are written before anything is drawn, and never change. state:
+    ``open``, ``drawn`` or ``void``. right_a, right_b: JSON lists of right or wrong, one per
+    question (null: lost); empty while the pair is open. outcome: sign of arm a minus arm b; null
+    while open, and of a void pair.
     """
 
     TABLE: ClassVar[str] = "pairs"

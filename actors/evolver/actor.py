@@ -12,6 +12,7 @@ import structlog
 from actors.evolver.compare_prompt import Pair
 from actors.evolver.document import MOMENTUM
 from actors.evolver.factorial import as_propose, documents_of, propose_edits
+from actors.evolver.factorial_prompts import prompts_of, propose_prompt_edits
 from actors.evolver.prompt import Evidence, Kind
 from actors.evolver.prompt_edits import PromptMaterial, edit_prompt
 from actors.evolver.propose import Material, propose
@@ -25,6 +26,12 @@ from prompts.trajectory import EmptyTrajectory, read_steps
 from protocol.base import Scope
 from protocol.evolver import Case, NoProposal, Proposal, Propose
 from protocol.factorial import ProposedEdits, ProposeEdits, Rendered, RenderEdits
+from protocol.factorial_prompts import (
+    ProposedPromptEdits,
+    ProposePromptEdits,
+    RenderedPrompts,
+    RenderPrompts,
+)
 from protocol.ledger import Record, Select, Where, rows_of
 from protocol.llm import Chat, ChatAnswer, ChatFailed
 from protocol.rollout import Step
@@ -110,6 +117,29 @@ class EvolverActor(Actor):
             documents_of, request, self._settings.max_skill_chars
         )
         return Rendered(skills=skills)
+
+    @handles(ProposePromptEdits)
+    async def on_propose_prompt_edits(
+        self, request: ProposePromptEdits
+    ) -> ProposedPromptEdits | NoProposal:
+        """Propose edits of the prompts that stand alone, and record each.
+
+        Raises ValueError if a case's question is lacking.
+        """
+        offer = await propose_prompt_edits(self._chat, self._templates, request, self._settings)
+        for failure in offer.failed:
+            _log.warning("evolver.call_failed", detail=failure)
+        for name in dict.fromkeys(one.document for one in offer.reports):
+            own = [one.report for one in offer.reports if one.document == name]
+            rows = report_rows(own, f"{request.run_key}/{name}", document=name)
+            await self._keep(request.scope, rows)
+        return offer.reply
+
+    @handles(RenderPrompts)
+    async def on_render_prompts(self, request: RenderPrompts) -> RenderedPrompts:
+        """Prompts with sets of edits on, off the event loop."""
+        made = await anyio.to_thread.run_sync(prompts_of, request, self._settings.max_prompt_chars)
+        return RenderedPrompts(prompts=made)
 
     @handles(WriteMomentum)
     async def on_write_momentum(self, request: WriteMomentum) -> MomentumWritten | NoProposal:

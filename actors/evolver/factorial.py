@@ -27,7 +27,7 @@ from protocol.documents import Skill
 from protocol.evolver import Edit, EditReport, NoProposal, Propose
 from protocol.factorial import ProposedEdits, ProposeEdits, RenderEdits
 
-__all__ = ["Offer", "as_propose", "documents_of", "propose_edits"]
+__all__ = ["Offer", "as_propose", "documents_of", "propose_edits", "without_repeats"]
 
 
 class Offer(msgspec.Struct, frozen=True):
@@ -65,7 +65,7 @@ async def propose_edits(
     desk = Desk.of(chat, templates, material)
     names = {item.case.question.question_id for item in material.evidence}
     merged = merge_edits(harvest.edits, names, material.settings.similarity)
-    fresh, repeated = _without_repeats(merged, earlier, material.settings.similarity)
+    fresh, repeated = without_repeats(merged, earlier, material.settings.similarity)
     choice = await choose(
         chat,
         templates["evolve_rank"],
@@ -135,7 +135,7 @@ def _offer(
     return Offer(reply, harvest.failed)
 
 
-def _without_repeats(
+def without_repeats(
     edits: Sequence[Edit], earlier: Sequence[Edit], similarity: float
 ) -> tuple[tuple[Edit, ...], tuple[EditReport, ...]]:
     """Edits that say something new, and a report on each of the others."""

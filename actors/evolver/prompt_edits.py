@@ -35,7 +35,16 @@ from protocol.rows import RejectedRow
 from protocol.settings import EvolverSettings
 from protocol.slow import SYSTEM, EvolvePrompt, PromptEdited
 
-__all__ = ["PromptMaterial", "PromptResult", "edit_prompt", "frozen_headings", "prompt_problems"]
+__all__ = [
+    "PromptMaterial",
+    "PromptResult",
+    "ask_editor",
+    "edit_prompt",
+    "frozen_headings",
+    "objection_to",
+    "patched_prompt",
+    "prompt_problems",
+]
 
 _SYSTEM_FROZEN = ("Capability", "Output format", "Video tree")
 _TOOL_FROZEN = ("Input", "Output")
@@ -88,12 +97,25 @@ async def edit_prompt(chat: ChatCall, template: Template, material: PromptMateri
 
     Raises ValueError if the pack is another document's, or a case's question is lacking.
     """
+    exposed = narrowed(exposed_in(material.request.pack, material.request.questions))
+    asked = await ask_editor(chat, template, material)
+    if isinstance(asked, PromptResult):
+        return asked
+    return PromptResult(_build(material, asked, exposed))
+
+
+async def ask_editor(
+    chat: ChatCall, template: Template, material: PromptMaterial
+) -> Understood[PromptReply] | PromptResult:
+    """What the editor proposes for the pack; a result where it was not asked, or said nothing.
+
+    Raises ValueError if the pack is another document's.
+    """
     request = material.request
     document, pack = request.document, request.pack
     about = SYSTEM if isinstance(pack, SystemPack) else pack.tool
     if about != document.name:
         raise ValueError(f"the pack is about {about!r}, the document is {document.name!r}")
-    exposed = narrowed(exposed_in(pack, request.questions))
     if not has_failures(pack):
         return PromptResult(no_proposal("no_cases", "nothing failed that this prompt could mend"))
     problems = prompt_problems(document)
@@ -121,7 +143,7 @@ async def edit_prompt(chat: ChatCall, template: Template, material: PromptMateri
     if not isinstance(asked, Understood):
         reason, detail = why_silent(asked)
         return PromptResult(no_proposal(reason, detail, asked), detail)
-    return PromptResult(_build(material, asked, exposed))
+    return asked
 
 
 def _build(
@@ -134,9 +156,9 @@ def _build(
         case_ids(material.request.pack),
         material.settings.similarity,
     )
-    patched = _patched(material, edits, exposed)
+    patched = patched_prompt(material, edits, exposed)
     edited = Document(name=document.name, text=patched.text)
-    objection = _objection(material, edited, patched, exposed)
+    objection = objection_to(material, edited, patched, exposed)
     if objection is not None:
         return no_proposal(*objection, asked, patched.reports)
     return PromptEdited(
@@ -147,9 +169,10 @@ def _build(
     )
 
 
-def _patched(
+def patched_prompt(
     material: PromptMaterial, edits: Sequence[Edit], exposed: Sequence[Exposed]
 ) -> Patched:
+    """The document with these edits, one after the other, as far as they may be applied."""
     document = material.request.document
     memory = Memory.of(material.rejected, material.settings.similarity)
     common = edit_screen(memory, exposed, document.text)
@@ -179,7 +202,7 @@ def _title(text: str) -> str:
     return found[0] if found else ""
 
 
-def _objection(
+def objection_to(
     material: PromptMaterial, edited: Document, patched: Patched, exposed: Sequence[Exposed]
 ) -> tuple[Reason, str] | None:
     """Why the prompt must not be tried; None if it may."""

@@ -13,26 +13,34 @@ import anyio
 
 from protocol.base import Scope
 from protocol.dataset import Question, Unit
-from protocol.documents import Skill
+from protocol.documents import Prompts, Skill
 from protocol.factorial import RunPhase
 from protocol.factorial_rows import PairRow
 from protocol.keys import pair_key, pair_salt
 from protocol.rollout import Answered, Missed, Rollout
 from protocol.rows import OutcomeRow
 
-__all__ = ["DrawnPair", "PairTask", "draw_pair", "known_answers"]
+__all__ = ["Arm", "DrawnPair", "PairTask", "draw_pair", "known_answers"]
 
 Known = Mapping[tuple[str, str], OutcomeRow]
 Roll = Callable[[Rollout], Awaitable[Answered | Missed]]
 
 
 @dataclass(frozen=True)
+class Arm:
+    """What an arm is answered under."""
+
+    skill: Skill
+    prompts: Prompts
+
+
+@dataclass(frozen=True)
 class PairTask:
-    """A pair to draw. skills: of arm a and of arm b. n_tries: of a question that is lost."""
+    """A pair to draw. arms: the documents of a and of b. n_tries: of a question that is lost."""
 
     row: PairRow
     unit: Unit
-    skills: tuple[Skill, Skill]
+    arms: tuple[Arm, Arm]
     request: RunPhase
     seed: int
     n_tries: int
@@ -61,25 +69,26 @@ async def draw_pair(roll: Roll, task: PairTask, known: Known) -> DrawnPair:
     found: dict[str, tuple[bool | None, ...]] = {}
     missed: list[Missed] = []
 
-    async def draw(arm: str, skill: Skill) -> None:
-        found[arm], lost = await _arm(roll, task, arm, skill, known)
+    async def draw(name: str, arm: Arm) -> None:
+        found[name], lost = await _arm(roll, task, name, arm, known)
         missed.extend(lost)
 
     async with anyio.create_task_group() as group:
-        for arm, skill in zip(("a", "b"), task.skills, strict=True):
-            group.start_soon(draw, arm, skill)
+        for name, arm in zip(("a", "b"), task.arms, strict=True):
+            group.start_soon(draw, name, arm)
     return DrawnPair(row=task.row, a=found["a"], b=found["b"], missed=tuple(missed))
 
 
 async def _arm(
-    roll: Roll, task: PairTask, arm: str, skill: Skill, known: Known
+    roll: Roll, task: PairTask, name: str, arm: Arm, known: Known
 ) -> tuple[tuple[bool | None, ...], list[Missed]]:
-    run_key = pair_key(task.row.task_type, task.row.phase, task.row.pair, arm)
+    run_key = pair_key(task.row.task_type, task.row.phase, task.row.pair, name)
+    texts = (arm.skill.hash, arm.prompts.version)
     right: dict[str, bool] = {}
     for question in task.unit.questions:
         before = known.get((run_key, question.question_id))
         if before is not None:
-            if before.skill_hash != skill.hash:
+            if (before.skill_hash, before.prompts_version) != texts:
                 raise ValueError(f"{run_key}: was answered under another document")
             right[question.question_id] = before.outcome == "right"
     missed: list[Missed] = []
@@ -87,14 +96,14 @@ async def _arm(
         wanted = [q for q in task.unit.questions if q.question_id not in right]
         if not wanted:
             break
-        replies = await _ask(roll, task, arm, skill, wanted)
+        replies = await _ask(roll, task, name, arm, wanted)
         right |= {r.question_id: r.right for r in replies if isinstance(r, Answered)}
         missed = [reply for reply in replies if isinstance(reply, Missed)]
     return tuple(right.get(q.question_id) for q in task.unit.questions), missed
 
 
 async def _ask(
-    roll: Roll, task: PairTask, arm: str, skill: Skill, questions: Sequence[Question]
+    roll: Roll, task: PairTask, name: str, arm: Arm, questions: Sequence[Question]
 ) -> list[Answered | Missed]:
     """Rollouts side by side, replies in the questions' order."""
     row, request = task.row, task.request
@@ -108,11 +117,11 @@ async def _ask(
                     task_type=question.task_type,
                     question_id=question.question_id,
                 ),
-                run_key=pair_key(row.task_type, row.phase, row.pair, arm),
+                run_key=pair_key(row.task_type, row.phase, row.pair, name),
                 question=question,
-                skill=skill,
-                prompts=request.prompts,
-                salt=pair_salt(task.seed, row.task_type, row.pair, arm),
+                skill=arm.skill,
+                prompts=arm.prompts,
+                salt=pair_salt(task.seed, row.task_type, row.pair, name),
                 others=request.others,
             )
         )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import cast
 
 import msgspec
@@ -23,7 +23,7 @@ from actors.gate.factorial.schedule import (
 from actors.gate.factorial.states import FactorialEdit
 from actors.gate.factorial.tally import Outcome, outcome
 from protocol.dataset import Unit
-from protocol.factorial_rows import FactorialEditRow, FactorialScheduleRow, PairRow
+from protocol.factorial_rows import PROMPTS, FactorialEditRow, FactorialScheduleRow, PairRow
 from protocol.keys import slug
 from protocol.settings import GateSettings
 
@@ -39,6 +39,7 @@ __all__ = [
     "schedule_from",
     "schedule_of",
     "schedule_rows",
+    "seen_by",
     "sentinel_rows",
     "voided",
 ]
@@ -121,19 +122,20 @@ def differences(
 
 
 def sentinel_rows(schedule: Schedule) -> tuple[FactorialEditRow, ...]:
-    """One edit per class that changes nothing and is known to."""
+    """One edit per class, and one of the prompts, that changes nothing and is known to."""
     return tuple(
         FactorialEditRow(
-            edit_id=f"{slug(own.task_type)}/sentinel",
-            task_type=own.task_type,
+            edit_id=f"{slug(name)}/sentinel",
+            task_type=name,
             born=1,
             position=0,
             edit="",
             group_id=None,
             sentinel=True,
             proposed_by="",
+            document="skill" if name != PROMPTS else "",
         )
-        for own in schedule.classes
+        for name in (*(own.task_type for own in schedule.classes), PROMPTS)
     )
 
 
@@ -183,7 +185,7 @@ def editor_on(seed: int, epoch: int, unit_id: str, live: Iterable[FactorialEdit]
 def arm_places(on: Iterable[str], rows: Sequence[FactorialEditRow]) -> tuple[int, ...]:
     """Edits by their places among the class's edits, the sentinel left out: it has no text.
 
-    rows: in canonical order, without the sentinel.
+    rows: of the class, or of the prompts, in canonical order, without the sentinel.
     """
     wanted = set(on)
     return tuple(place for place, row in enumerate(rows) if row.edit_id in wanted)
@@ -273,6 +275,17 @@ def logged(row: PairRow) -> LoggedPair:
         outcome=cast(Outcome, row.outcome),
         drawn=row.state != "open",
     )
+
+
+def seen_by(pair: LoggedPair, own: Collection[str], others: Collection[str]) -> LoggedPair:
+    """The pair with the coins of ``own`` alone. others: edits whose coins are left out.
+
+    A coin of an edit that is in neither stays, for the tally to find.
+    """
+    kept = tuple(
+        coin for coin in pair.coins.coins if coin.edit_id in own or coin.edit_id not in others
+    )
+    return msgspec.structs.replace(pair, coins=PairCoins(pair.coins.pair, kept))
 
 
 def _open_row(drawn: PairCoins) -> PairRow:

@@ -17,7 +17,7 @@ from actors.trainer.peers import Peers
 from actors.trainer.slow import SlowPlan, Stands, slow_update
 from actors.trainer.state import TrainerState, after_epoch
 from protocol.base import Refused, Scope
-from protocol.documents import Package, PackageTexts, Skill
+from protocol.documents import Package, PackageTexts
 from protocol.gate import RefreshLadder
 from protocol.keys import evaluation_key
 from protocol.ledger import Flush, Record, Select, Where, rows_of
@@ -25,7 +25,13 @@ from protocol.rollout import Answered, Missed, Rollout
 from protocol.rows import DecisionRow, EpochRow, EvaluationRow
 from protocol.settings import Config
 from protocol.trainer import Train, TrainingEnded
-from protocol.workspace import GetManifest, OpenPackage, SaveSkills, UpdateManifest
+from protocol.workspace import (
+    GetManifest,
+    OpenPackage,
+    SavePrompts,
+    SaveSkills,
+    UpdateManifest,
+)
 
 __all__ = ["TrainerActor", "TrainerPeers"]
 
@@ -178,7 +184,7 @@ class TrainerActor(Actor):
         trained = await train(self._peers, self._config, epoch, first)
         if isinstance(trained, Drained | Refused):
             return trained
-        fast = await self._save(first, trained.skills, epoch)
+        fast = await self._save(first, trained, epoch)
         if isinstance(fast, Refused):
             return fast
         if self._context.draining:
@@ -229,23 +235,26 @@ class TrainerActor(Actor):
         return await self._peers.workspace.ask(OpenPackage(package=package))
 
     async def _save(
-        self, texts: PackageTexts, skills: tuple[Skill, ...], epoch: int
+        self, texts: PackageTexts, trained: EpochSkills, epoch: int
     ) -> PackageTexts | Refused:
-        """A new skills version if any class's skill changed, else the same package."""
+        """New versions of skills and of prompts where any changed, else the same package."""
+        scope, trigger, package = Scope(epoch=epoch), f"epoch-{epoch}", texts.package
         changed = tuple(
-            skill for skill in skills if texts.skill_for(skill.task_type).text != skill.text
+            skill for skill in trained.skills if texts.skill_for(skill.task_type).text != skill.text
         )
-        if not changed:
-            return texts
-        saved = await self._peers.workspace.ask(
-            SaveSkills(
-                scope=Scope(epoch=epoch),
-                parent=texts.package.skills,
-                skills=changed,
-                trigger=f"epoch-{epoch}",
+        if changed:
+            skills = await self._peers.workspace.ask(
+                SaveSkills(scope=scope, parent=package.skills, skills=changed, trigger=trigger)
             )
-        )
-        return await self._open(Package(skills=saved.version, prompts=texts.package.prompts))
+            package = Package(skills=skills.version, prompts=package.prompts)
+        if trained.prompts:
+            prompts = await self._peers.workspace.ask(
+                SavePrompts(
+                    scope=scope, parent=package.prompts, documents=trained.prompts, trigger=trigger
+                )
+            )
+            package = Package(skills=package.skills, prompts=prompts.version)
+        return texts if package == texts.package else await self._open(package)
 
     async def _evaluate(
         self, texts: PackageTexts, *, epoch: int, kind: str

@@ -14,7 +14,7 @@ from actors.trainer.step import StepPlan, run_step
 from protocol.base import Refused, Scope
 from protocol.baseline import SeedOutcomes
 from protocol.dataset import ClassWork, KnownOutcome, PlanEpoch
-from protocol.documents import Package, PackageTexts, Skill
+from protocol.documents import Document, Package, PackageTexts, Skill
 from protocol.ledger import Select, Where, rows_of
 from protocol.rows import DecisionRow, DocumentRow, EpochRow, OutcomeRow, StepRow
 from protocol.settings import Config
@@ -40,11 +40,12 @@ class Drained:
 class EpochSkills:
     """The skills that stand at the end of the epoch's steps, one per trained class.
 
-    works: the epoch's plan.
+    works: the epoch's plan. prompts: the system prompt and the tool prompts that changed.
     """
 
     skills: tuple[Skill, ...]
     works: tuple[ClassWork, ...]
+    prompts: tuple[Document, ...] = ()
 
 
 async def known_outcomes(peers: Peers, epoch: int) -> tuple[KnownOutcome, ...]:

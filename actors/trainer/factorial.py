@@ -15,7 +15,13 @@ import msgspec
 import structlog
 
 from actors.trainer.epoch import Drained, EpochSkills, own_skill
-from actors.trainer.factorial_rows import adoption_rows, new_rows, step_row
+from actors.trainer.factorial_prompts import propose_prompts
+from actors.trainer.factorial_rows import (
+    adoption_rows,
+    new_rows,
+    prompt_adoption_rows,
+    step_row,
+)
 from actors.trainer.passes import jobs_for, run_jobs
 from actors.trainer.peers import Peers
 from actors.trainer.redraws import redraws, to_redraw
@@ -28,6 +34,7 @@ from protocol.diagnoser import Diagnosis, route
 from protocol.documents import PackageTexts, Skill
 from protocol.evolver import Edit, NoProposal
 from protocol.factorial import (
+    Certified,
     Certify,
     ClassFold,
     EditorCoins,
@@ -38,7 +45,7 @@ from protocol.factorial import (
     ProposeEdits,
     RunPhase,
 )
-from protocol.factorial_rows import FactorialEditRow, FactorialRunRow
+from protocol.factorial_rows import PROMPTS, FactorialEditRow, FactorialRunRow
 from protocol.keys import epoch_salt, step_key
 from protocol.ledger import DeleteRun, Record, Select, Where, rows_of
 from protocol.redraws import redrawn
@@ -81,36 +88,54 @@ async def run_factorial_epoch(
     run = await _begin(peers, config, epoch, texts)
     if isinstance(run, Refused):
         return run
-    trained = await _side_by_side(run.plan.folds, lambda fold: _class_epoch(run, epoch, fold))
+    folds = run.plan.folds
+    proposed = await _side_by_side(folds, lambda fold: _class_step(run, epoch, fold))
+    if proposed is None:  # the pairs of every class are drawn under the prompts' edits, too
+        proposed = await propose_prompts(peers, config, epoch, texts, folds, run.units)
+    if proposed is not None:
+        return proposed
+    trained = await _side_by_side(folds, lambda fold: _phase(run, epoch, epoch, fold))
     if trained is not None or epoch < config.trainer.epochs:
         return trained or EpochSkills((), ())
     tested = await _side_by_side(run.plan.folds, lambda fold: _phase(run, epoch, epoch + 1, fold))
     if tested is not None:
         return tested
     bases = tuple(own_skill(texts, fold.task_type) for fold in run.plan.folds)
-    decided = await peers.gate.ask(Certify(scope=Scope(epoch=epoch), bases=bases))
-    await _keep(run, epoch, decided.skills)
-    return EpochSkills(decided.skills, ())
+    decided = await peers.gate.ask(
+        Certify(scope=Scope(epoch=epoch), bases=bases, prompts=texts.prompts)
+    )
+    await _keep(run, epoch, decided)
+    return EpochSkills(decided.skills, (), decided.prompts)
 
 
-async def _keep(run: _Run, epoch: int, skills: Sequence[Skill]) -> None:
-    """The adopted edits as a last, accepted step of their class: every line has an origin."""
+async def _keep(run: _Run, epoch: int, decided: Certified) -> None:
+    """The adopted edits as a last, accepted step of their class, and of the prompts: every line
+    has an origin."""
+    budget = run.config.gate.candidates
     rows: list[AnyRow] = []
-    for skill in skills:
-        found = await run.peers.ledger.ask(
-            Select(
-                table=FactorialEditRow.TABLE,
-                where=(
-                    Where(column="task_type", value=skill.task_type),
-                    Where(column="state", value="adopted"),
-                ),
-            )
-        )
+    for skill in decided.skills:
         base = own_skill(run.texts, skill.task_type)
-        adopted = sorted(rows_of(FactorialEditRow, found), key=lambda row: row.position)
-        rows += adoption_rows(epoch, run.config.gate.candidates, base, skill, adopted)
+        adopted = await _adopted(run, skill.task_type)
+        rows += adoption_rows(epoch, budget, base, skill, adopted)
+    if decided.prompts:
+        adopted = await _adopted(run, PROMPTS)
+        rows += prompt_adoption_rows(epoch, budget, run.texts.prompts, decided.prompts, adopted)
     if rows:
         await run.peers.ledger.ask(Record(scope=Scope(epoch=epoch), rows=tuple(rows)))
+
+
+async def _adopted(run: _Run, scope: str) -> list[FactorialEditRow]:
+    """What a class, or the prompts, adopted, in canonical order."""
+    found = await run.peers.ledger.ask(
+        Select(
+            table=FactorialEditRow.TABLE,
+            where=(
+                Where(column="task_type", value=scope),
+                Where(column="state", value="adopted"),
+            ),
+        )
+    )
+    return sorted(rows_of(FactorialEditRow, found), key=lambda row: row.position)
 
 
 async def claims_void(peers: Peers) -> bool:
@@ -160,8 +185,8 @@ async def _side_by_side(
     return refused or next((end for end in by_class if end is not None), None)
 
 
-async def _class_epoch(run: _Run, epoch: int, fold: ClassFold) -> Drained | Refused | None:
-    """Proposal, unless its row is there (its pairs may have been drawn), then the pairs."""
+async def _class_step(run: _Run, epoch: int, fold: ClassFold) -> Drained | Refused | None:
+    """Proposal, unless its row is there (its pairs may have been drawn)."""
     scope = Scope(epoch=epoch, step=1, task_type=fold.task_type)
     structlog.contextvars.bind_contextvars(**dict(scope.fields()))  # the class's own task
     key = step_key(epoch, fold.task_type, 1)
@@ -172,13 +197,9 @@ async def _class_epoch(run: _Run, epoch: int, fold: ClassFold) -> Drained | Refu
     n_units = len(run.units[fold.task_type]) - len(fold.design)
     planned = {"class": fold.task_type, "steps": 1, "done": done, "units": n_units}
     log.info("class.planned", epoch=epoch, pairs=fold.pairs[epoch - 1], **planned)
-    if not done:
-        if run.peers.draining():
-            return Drained()
-        refused = await _step(run, epoch, fold, scope)
-        if refused is not None:
-            return refused
-    return await _phase(run, epoch, epoch, fold)
+    if done:
+        return None
+    return Drained() if run.peers.draining() else await _step(run, epoch, fold, scope)
 
 
 async def _phase(run: _Run, epoch: int, phase: int, fold: ClassFold) -> Drained | Refused | None:
@@ -264,7 +285,13 @@ async def _evidence(run: _Run, epoch: int, fold: ClassFold, scope: Scope) -> _Ev
     key, peers = step_key(epoch, fold.task_type, 1), run.peers
     base = own_skill(run.texts, fold.task_type)
     coins = await peers.gate.ask(
-        EditorCoins(scope=scope, epoch=epoch, base=base, unit_ids=fold.design)
+        EditorCoins(
+            scope=scope,
+            epoch=epoch,
+            base=base,
+            prompts=run.texts.prompts,
+            unit_ids=fold.design,
+        )
     )
     units = {unit.unit_id: unit for unit in run.units[fold.task_type]}
     asked: list[tuple[Question, Skill]] = []
@@ -272,7 +299,8 @@ async def _evidence(run: _Run, epoch: int, fold: ClassFold, scope: Scope) -> _Ev
     again = await redraws(peers, key)
     salt = redrawn(epoch_salt(run.config.run.seed, epoch), again)
     for arm in coins.arms:
-        questions, texts = units[arm.unit_id].questions, run.texts.with_skill(arm.skill)
+        questions = units[arm.unit_id].questions
+        texts = msgspec.structs.replace(run.texts.with_skill(arm.skill), prompts=arm.prompts)
         asked += [(question, arm.skill) for question in questions]
         jobs += jobs_for(questions, texts, f"{key}/rollout", salt, scope)
     results = await run_jobs(peers.roll, jobs)

@@ -8,14 +8,27 @@ import msgspec
 
 from actors.trainer.score import Score
 from protocol.diagnoser import Diagnosis, route
-from protocol.documents import Skill
+from protocol.documents import Document, Prompts, Skill, text_hash
 from protocol.evolver import Edit, NoProposal
 from protocol.factorial import ProposedEdits
-from protocol.factorial_rows import FactorialEditRow
+from protocol.factorial_prompts import (
+    ProposedPromptEdits,
+    documents_in,
+    prompts_text,
+    with_documents,
+)
+from protocol.factorial_rows import PROMPTS, FactorialEditRow
 from protocol.keys import slug, step_key
 from protocol.rows import AnyRow, DocumentRow, EditRow, StepRow
 
-__all__ = ["adoption_rows", "new_rows", "step_row"]
+__all__ = [
+    "adoption_rows",
+    "as_skill",
+    "new_prompt_rows",
+    "new_rows",
+    "prompt_adoption_rows",
+    "step_row",
+]
 
 
 def step_row(
@@ -24,7 +37,7 @@ def step_row(
     base: Skill,
     counted: Score,
     diagnoses: Sequence[Diagnosis],
-    proposal: ProposedEdits | NoProposal,
+    proposal: ProposedEdits | ProposedPromptEdits | NoProposal,
 ) -> StepRow:
     """A class's epoch; its document stays what it was."""
     defects, lapses = route(diagnoses)
@@ -82,9 +95,65 @@ def adoption_rows(
     epoch: int, edit_budget: int, base: Skill, skill: Skill, adopted: Sequence[FactorialEditRow]
 ) -> tuple[AnyRow, ...]:
     """The step in which a class adopts its edits, the edits themselves, and both texts."""
-    key = step_key(epoch, base.task_type, 2)
-    step = StepRow(
-        run_key=key,
+    step = _adopting(epoch, edit_budget, base, skill)
+    edits = [
+        _adopted(row, f"{step.run_key}/adopted", position) for position, row in enumerate(adopted)
+    ]
+    texts = [
+        DocumentRow(hash=text.hash, task_type=text.task_type, text=text.text)
+        for text in (base, skill)
+    ]
+    return (step, *edits, *texts)
+
+
+def as_skill(prompts: Prompts) -> Skill:
+    """All prompts as one text, for the steps in which they take the place of a class's skill."""
+    return Skill(task_type=PROMPTS, text=prompts_text(prompts))
+
+
+def new_prompt_rows(
+    earlier: Sequence[FactorialEditRow], proposal: ProposedPromptEdits, step: StepRow
+) -> tuple[FactorialEditRow, ...]:
+    """As ``new_rows``, of the prompts' edits."""
+    alone = ProposedEdits(
+        new=tuple(one.edit for one in proposal.new),
+        groups=proposal.groups,
+        reports=(),
+        editor_calls=proposal.editor_calls,
+        parse_failures=proposal.parse_failures,
+    )
+    names = [row.document for row in earlier] + [one.document for one in proposal.new]
+    return tuple(
+        msgspec.structs.replace(row, document=names[row.position - 1])
+        for row in new_rows(earlier, alone, step.epoch, step)
+    )
+
+
+def prompt_adoption_rows(
+    epoch: int,
+    edit_budget: int,
+    base: Prompts,
+    changed: Sequence[Document],
+    adopted: Sequence[FactorialEditRow],
+) -> tuple[AnyRow, ...]:
+    """The step in which the prompts adopt their edits, the edits by document, and all texts."""
+    step = _adopting(epoch, edit_budget, as_skill(base), as_skill(with_documents(base, changed)))
+    edits = [
+        _adopted(row, f"{step.run_key}/adopted/{document.name}", position)
+        for document in documents_in(base)
+        for position, row in enumerate(row for row in adopted if row.document == document.name)
+    ]
+    texts = [*(one.text for one in documents_in(base)), *(one.text for one in changed)]
+    return (step, *edits, *(_document_row(text) for text in dict.fromkeys(texts)))
+
+
+def _document_row(text: str) -> DocumentRow:
+    return DocumentRow(hash=text_hash(text), task_type="", text=text)
+
+
+def _adopting(epoch: int, edit_budget: int, base: Skill, skill: Skill) -> StepRow:
+    return StepRow(
+        run_key=step_key(epoch, base.task_type, 2),
         epoch=epoch,
         step=2,
         task_type=base.task_type,
@@ -101,25 +170,20 @@ def adoption_rows(
         editor_calls=0,
         parse_failures=0,
     )
-    edits = []
-    for position, row in enumerate(adopted):
-        edit = msgspec.json.decode(row.edit, type=Edit)
-        edits.append(
-            EditRow(
-                run_key=f"{key}/adopted",
-                position=position,
-                task_type=base.task_type,
-                op=edit.op,
-                target=edit.target,
-                content=edit.content,
-                support=msgspec.json.encode(edit.support).decode(),
-                reason=edit.reason,
-                status="applied",
-                detail=f"adopted: {row.edit_id}, proposed in {row.proposed_by}",
-            )
-        )
-    texts = [
-        DocumentRow(hash=text.hash, task_type=text.task_type, text=text.text)
-        for text in (base, skill)
-    ]
-    return (step, *edits, *texts)
+
+
+def _adopted(row: FactorialEditRow, run_key: str, position: int) -> EditRow:
+    edit = msgspec.json.decode(row.edit, type=Edit)
+    return EditRow(
+        run_key=run_key,
+        position=position,
+        task_type="" if row.task_type == PROMPTS else row.task_type,
+        op=edit.op,
+        target=edit.target,
+        content=edit.content,
+        support=msgspec.json.encode(edit.support).decode(),
+        reason=edit.reason,
+        status="applied",
+        detail=f"adopted: {row.edit_id}, proposed in {row.proposed_by}",
+        document=row.document,
+    )

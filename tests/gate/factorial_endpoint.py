@@ -74,7 +74,8 @@ class Endpoint:
         logit = self._logit(question.question_id) + world.drift * self.asked / self._n_answers
         logit += world.arm * (arm == "a")
         if world.memorised:
-            logit += world.memorised * request.skill.text.split().count(question.question_id)
+            said = f"{request.skill.text} {request.prompts.system}".split()
+            logit += world.memorised * said.count(question.question_id)
         right = self._luck.random() < 1.0 / (1.0 + math.exp(-logit))
         if tested:
             right = right and not self._fails(request, arm)

@@ -25,7 +25,7 @@ from actors.gate.factorial.keyed import keyed_integer
 from actors.ledger.sqlite import Database, read_only_uri
 from protocol.base import Request
 from protocol.dataset import Question, Unit
-from protocol.documents import Prompts, Skill
+from protocol.documents import Document, Prompts, Skill
 from protocol.evolver import Edit
 from protocol.factorial import (
     Certify,
@@ -35,7 +35,10 @@ from protocol.factorial import (
     RenderEdits,
     RunPhase,
 )
+from protocol.factorial_prompts import RenderedPrompts, RenderPrompts, with_documents
+from protocol.factorial_rows import PROMPTS as SCOPE
 from protocol.factorial_rows import FactorialEditRow
+from protocol.keys import step_key
 from protocol.ledger import Record, Recorded, Select, Selected, rows_of
 from protocol.rollout import Answered, Missed, Rollout
 from protocol.row import Row
@@ -47,6 +50,7 @@ from tests.support.fakes import FakeAddress
 __all__ = [
     "BASE",
     "CLASS",
+    "OTHER",
     "PROMPTS",
     "SEED",
     "SETTINGS",
@@ -59,26 +63,27 @@ __all__ = [
 ]
 
 CLASS = "Counting Problem"
+OTHER = "Temporal Reasoning"
 SETTINGS = msgspec.structs.replace(LADDER, design="factorial", budget=230)
 BASE = Skill(task_type=CLASS, text="count\n")
-PROMPTS = Prompts(version="v1", system="s", tools=())
+PROMPTS = Prompts(version="v1", system="s\n", tools=())
 SEED = 7
 
 T = TypeVar("T", bound=Row)
 
 
-def units_of(n_units: int, n_questions: int = 1) -> tuple[Unit, ...]:
+def units_of(n_units: int, n_questions: int = 1, name: str = CLASS) -> tuple[Unit, ...]:
     """A class with so many units."""
     return tuple(
         Unit(
             unit_id=f"u{unit:02d}",
             video_id=f"v{unit:02d}",
-            task_type=CLASS,
+            task_type=name,
             questions=tuple(
                 Question(
                     question_id=f"v{unit:02d}-{nth}",
                     video_id=f"v{unit:02d}",
-                    task_type=CLASS,
+                    task_type=name,
                     question="How many?",
                     options=("A. 1", "B. 2"),
                     answer="A",
@@ -90,18 +95,26 @@ def units_of(n_units: int, n_questions: int = 1) -> tuple[Unit, ...]:
     )
 
 
-def edit_row(name: str, position: int, born: int = 1, group: str | None = None) -> FactorialEditRow:
-    """An edit that appends its own name."""
+def edit_row(
+    name: str,
+    position: int,
+    born: int = 1,
+    group: str | None = None,
+    *,
+    scope: str = CLASS,
+) -> FactorialEditRow:
+    """An edit that appends its own name, to the class's skill or to the system prompt."""
     edit = Edit(op="append", target="", content=f"{name}\n", support=(), reason="")
     return FactorialEditRow(
         edit_id=name,
-        task_type=CLASS,
+        task_type=scope,
         born=born,
         position=position,
         edit=msgspec.json.encode(edit).decode(),
         group_id=group,
         sentinel=False,
-        proposed_by=f"e{born}/counting-problem/s1",
+        proposed_by=step_key(born, scope, 1),
+        document="system" if scope == SCOPE else "skill",
     )
 
 
@@ -178,21 +191,33 @@ class House:
             await self.database.apply([Record(rows=rows)])
         return plan
 
-    def phase(self, phase: int) -> RunPhase:
-        """The request for a phase."""
-        return RunPhase(task_type=CLASS, phase=phase, base=BASE, prompts=PROMPTS, units=self.units)
+    def phase(self, phase: int, name: str = CLASS) -> RunPhase:
+        """The request for a class's phase."""
+        return RunPhase(
+            task_type=name,
+            phase=phase,
+            base=msgspec.structs.replace(BASE, task_type=name),
+            prompts=PROMPTS,
+            units=tuple(unit for unit in self.units if unit.task_type == name),
+        )
 
     async def whole(self, gate: GateActor, phases: Sequence[int] = (1, 2, 3)) -> None:
         """Run these phases to their ends."""
         for phase in phases:
-            ended = await gate.run_phase(self.phase(phase))
-            assert type(ended).__name__ == "PhaseDone", ended
+            for base in self.bases():
+                ended = await gate.run_phase(self.phase(phase, base.task_type))
+                assert type(ended).__name__ == "PhaseDone", ended
 
     async def certify(self, gate: GateActor) -> tuple[str, ...]:
         """Decide; returns the ids that are adopted."""
-        await gate.certify(Certify(bases=(BASE,)))
+        await gate.certify(Certify(bases=self.bases(), prompts=PROMPTS))
         rows = await self.rows(FactorialEditRow)
         return tuple(row.edit_id for row in rows if row.state == "adopted")
+
+    def bases(self) -> tuple[Skill, ...]:
+        """The documents of all classes."""
+        names = dict.fromkeys(unit.task_type for unit in self.units)
+        return tuple(msgspec.structs.replace(BASE, task_type=name) for name in names)
 
     async def rows(self, kind: type[T]) -> tuple[T, ...]:
         """A table."""
@@ -202,6 +227,8 @@ class House:
         raise AssertionError(f"nobody is asked for a {type(request).__name__}")
 
     async def _render(self, request: Request[object]) -> object:
+        if isinstance(request, RenderPrompts):
+            return RenderedPrompts(prompts=tuple(_prompts(request, on) for on in request.on))
         assert isinstance(request, RenderEdits)
         texts = [
             request.base.text + "".join(request.edits[place].content for place in on)
@@ -253,15 +280,23 @@ class House:
         with closing(sqlite3.connect(read_only_uri(self._path), uri=True)) as reader:
             found = reader.execute(
                 "SELECT phase, state, coins FROM pairs WHERE task_type = ? AND pair = ?",
-                (CLASS, int(pair)),
+                (request.question.task_type, int(pair)),
             ).fetchall()
         ((at, state, coins),) = found
         assert (f"p{at}", state) == (phase, "open")
         sign = 1 if arm == "a" else -1
-        on = {name for name, own, virtual in json.loads(coins) if own == sign and not virtual} - {
-            "counting-problem/sentinel"
+        on = {
+            name
+            for name, own, virtual in json.loads(coins)
+            if own == sign and not virtual and not name.endswith("/sentinel")
         }
-        assert set(request.skill.text.split()) == {"count", *on}
+        said = f"{request.skill.text} {request.prompts.system}"
+        assert set(said.split()) == {"count", "s", *on}
+
+
+def _prompts(request: RenderPrompts, on: Sequence[int]) -> Prompts:
+    added = "".join(request.edits[place].edit.content for place in on)
+    return with_documents(request.base, [Document(name="system", text=request.base.system + added)])
 
 
 def outcome_row(request: Rollout, *, right: bool) -> OutcomeRow:

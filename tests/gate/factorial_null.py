@@ -9,7 +9,7 @@ coins say, a proposer that is shown a unit which edits are tested on.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 
 import anyio
@@ -24,8 +24,8 @@ from actors.trainer.factorial import run_factorial_epoch
 from actors.trainer.peers import Peers
 from protocol.base import Refused, Request
 from protocol.dataset import Question, Unit
-from protocol.diagnoser import Diagnose, Diagnosis
-from protocol.documents import Package, PackageTexts, Prompts, Skill
+from protocol.diagnoser import CasePacks, Diagnose, Diagnosis, GetCasePacks, SystemPack
+from protocol.documents import Document, Package, PackageTexts, Prompts, Skill
 from protocol.evolver import Edit
 from protocol.factorial import (
     Certify,
@@ -39,6 +39,14 @@ from protocol.factorial import (
     Rendered,
     RenderEdits,
     RunPhase,
+)
+from protocol.factorial_prompts import (
+    PromptEdit,
+    ProposedPromptEdits,
+    ProposePromptEdits,
+    RenderedPrompts,
+    RenderPrompts,
+    with_documents,
 )
 from protocol.factorial_rows import (
     FactorialEditRow,
@@ -153,7 +161,7 @@ class NullHouse:
         self._texts = PackageTexts(
             package=Package(skills="v1", prompts="v1"),
             skills=tuple(Skill(task_type=name, text="base\n") for name in SIZES),
-            prompts=Prompts(version="v1", system="s", tools=()),
+            prompts=Prompts(version="v1", system="s\n", tools=()),
         )
         self._ledger = FakeAddress("ledger", self.ledger.ask)
         self._evolver = FakeAddress("evolver", self._evolve)
@@ -232,6 +240,9 @@ class NullHouse:
     # -- editor and judge --------------------------------------------------------------------
 
     async def _judge(self, request: Request[object]) -> object:
+        if isinstance(request, GetCasePacks):
+            system = SystemPack(answered=0, right=0, groups=())
+            return CasePacks(skills=(), system=system, tools=(), missing=0)
         assert isinstance(request, Diagnose)
         return Diagnosis(
             question_id=request.question.question_id,
@@ -250,17 +261,22 @@ class NullHouse:
             ]
             own = request.base.task_type
             return Rendered(skills=tuple(Skill(task_type=own, text=text) for text in texts))
+        if isinstance(request, RenderPrompts):
+            return RenderedPrompts(prompts=tuple(_prompts(request, on) for on in request.on))
+        if isinstance(request, ProposePromptEdits):
+            self._no_gate_unit(request.questions)
+            return _proposed_prompts(request)
         assert isinstance(request, ProposeEdits)
         shown = [case.question for case in (*request.defects, *request.lapses)]
-        if self.strict:
-            gates = self._gate_units(request.base.task_type)
-            seen = {f"{one.task_type}/{one.video_id}" for one in shown}
-            assert gates.isdisjoint(seen), f"shown: {gates & seen}"
+        self._no_gate_unit(shown)
         return _proposed(request, [question.question_id for question in shown])
 
-    def _gate_units(self, task_type: str) -> set[str]:
-        (row,) = (r for r in self.ledger.rows(FactorialScheduleRow) if r.task_type == task_type)
-        return {unit_id for unit_id, _ in msgspec.json.decode(row.gate)}
+    def _no_gate_unit(self, shown: Sequence[Question]) -> None:
+        if self.strict:
+            rows = self.ledger.rows(FactorialScheduleRow)
+            gates = {name for row in rows for name, _ in msgspec.json.decode(row.gate)}
+            seen = {f"{one.task_type}/{one.video_id}" for one in shown}
+            assert gates.isdisjoint(seen), f"shown: {gates & seen}"
 
     # -- the agent ---------------------------------------------------------------------------
 
@@ -301,7 +317,8 @@ class NullHouse:
             for name, side, virtual in msgspec.json.decode(coins)
             if side == sign and not virtual and not name.endswith("/sentinel")
         }
-        said = {line.split()[0] for line in request.skill.text.splitlines()} - {"base"}
+        lines = [*request.skill.text.splitlines(), *request.prompts.system.splitlines()]
+        said = {line.split()[0] for line in lines} - {"base", "s"}
         assert said == on, f"{request.run_key}: {said ^ on}"
         key = f"{request.run_key} {request.question.question_id}"
         assert key not in self._tested or self.ledger.select(_answer(request)).rows == ()
@@ -319,32 +336,54 @@ def _answer(request: Rollout) -> Select:
 
 
 def _proposed(request: ProposeEdits, shown: list[str]) -> ProposedEdits:
-    """As many edits as allowed, each of which knows every other question that it was shown.
-
-    Some exclude each other, also across epochs: an epoch's third and fourth, and with these the
-    ones of the epoch before.
-    """
-    epoch = request.run_key.partition("/")[0]
-    new = tuple(
-        Edit(
-            op="append",
-            target="",
-            content=" ".join(
-                [f"{epoch}/{request.base.task_type}/{nth}", *shown[nth % 2 :: 2], "\n"]
-            ),
-            support=(),
-            reason="",
-        )
-        for nth in range(1, request.n_edits + 1)
-    )
-    groups: dict[int, list[int]] = {}
-    for place in range(len(request.earlier) + len(new)):
-        if place % 4 >= 2:
-            groups.setdefault(place // 8, []).append(place)
+    """As many edits as allowed, each of which knows every other question that it was shown."""
+    new = _edits(request.run_key, request.base.task_type, request.n_edits, shown)
     return ProposedEdits(
         new=new,
-        groups=tuple(tuple(group) for group in groups.values()),
+        groups=_groups(len(request.earlier) + len(new)),
         reports=(),
         editor_calls=1,
         parse_failures=0,
     )
+
+
+def _proposed_prompts(request: ProposePromptEdits) -> ProposedPromptEdits:
+    """Two of the system prompt, from the questions of all classes."""
+    shown = [question.question_id for question in request.questions]
+    edits = _edits(request.run_key, "_prompts", 2, shown)
+    return ProposedPromptEdits(
+        new=tuple(PromptEdit(document="system", edit=edit) for edit in edits),
+        groups=_groups(len(request.earlier) + len(edits)),
+        reports=(),
+        editor_calls=1,
+        parse_failures=0,
+    )
+
+
+def _edits(run_key: str, scope: str, n_edits: int, shown: Sequence[str]) -> tuple[Edit, ...]:
+    epoch = run_key.partition("/")[0]
+    return tuple(
+        Edit(
+            op="append",
+            target="",
+            content=" ".join([f"{epoch}/{scope}/{nth}", *shown[nth % 2 :: 2], "\n"]),
+            support=(),
+            reason="",
+        )
+        for nth in range(1, n_edits + 1)
+    )
+
+
+def _groups(n_edits: int) -> tuple[tuple[int, ...], ...]:
+    """Some exclude each other, also across epochs: an epoch's third and fourth, and with these the
+    ones of the epoch before."""
+    groups: dict[int, list[int]] = {}
+    for place in range(n_edits):
+        if place % 4 >= 2:
+            groups.setdefault(place // 8, []).append(place)
+    return tuple(tuple(group) for group in groups.values())
+
+
+def _prompts(request: RenderPrompts, on: Sequence[int]) -> Prompts:
+    added = "".join(request.edits[place].edit.content for place in on)
+    return with_documents(request.base, [Document(name="system", text=request.base.system + added)])

@@ -189,7 +189,7 @@ class Desk:
                     )
                     assert isinstance(done, PhaseDone), done
             bases = tuple(Skill(task_type=name, text="base\n") for name in planted.names)
-            await (await self._gate(tasks)).certify(Certify(bases=bases))
+            await (await self._gate(tasks)).certify(Certify(bases=bases, prompts=PROMPTS))
 
     def _born(self, name: str, phase: int) -> list[FactorialEditRow]:
         """The simulation's edits of an epoch, as rows."""
@@ -290,12 +290,18 @@ def test_the_actors_come_to_the_end_of_the_simulation(
 
 def _agree(ended: Ended, ledger: MemoryLedger) -> None:
     pairs = {(row.task_type, row.pair): row for row in ledger.rows(PairRow)}
-    assert {key: msgspec.json.decode(row.coins) for key, row in pairs.items()} == {
+    # The simulation has no edits of the prompts: their sentinel comes last, in every pair.
+    drawn = {key: msgspec.json.decode(row.coins) for key, row in pairs.items()}
+    assert {coins[-1][0] for coins in drawn.values()} == {"_prompts/sentinel"}
+    assert {key: coins[:-1] for key, coins in drawn.items()} == {
         key: [[coin.edit_id, coin.sign, coin.virtual] for coin in coins]
         for key, coins in ended.coins.items()
     }
     assert {key: row.outcome for key, row in pairs.items()} == ended.outcomes
     rows = {row.edit_id: row for row in ledger.rows(FactorialEditRow)}
+    assert rows.pop("_prompts/sentinel").pairs == sum(
+        o is not None for o in ended.outcomes.values()
+    )
     assert rows.keys() == {edit.edit_id for edit in ended.edits}
     for edit in ended.edits:
         row = rows[edit.edit_id]

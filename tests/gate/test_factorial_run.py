@@ -25,6 +25,7 @@ from protocol.rows import OutcomeRow
 from tests.gate.factorial_house import (
     BASE,
     CLASS,
+    PROMPTS,
     SEED,
     SETTINGS,
     House,
@@ -37,6 +38,7 @@ pytestmark = pytest.mark.anyio
 
 GOOD, IDLE, BAD = (edit_row(name, place) for place, name in enumerate(("good", "idle", "bad"), 1))
 SENTINEL = "counting-problem/sentinel"
+COMMON = "_prompts/sentinel"
 N_FIRST = 21  # pairs of the first epoch
 
 
@@ -52,12 +54,12 @@ async def test_a_useful_edit_is_adopted_a_harmful_one_dropped(tmp_path: Path) ->
         gate = await house.start()
         plan = await house.plan(gate, GOOD, IDLE, BAD)
         await house.whole(gate)
-        decided = await gate.certify(Certify(bases=(BASE,)))
+        decided = await gate.certify(Certify(bases=(BASE,), prompts=PROMPTS))
         assert (decided.n_edits, decided.adopted, decided.sentinels_ok) == (3, 1, True)
         assert [skill.text for skill in decided.skills] == ["count\ngood\n"]
         states = {row.edit_id: row.state for row in await house.rows(FactorialEditRow)}
         assert states.pop("idle") in ("rejected", "dropped")
-        assert states == {SENTINEL: "live", "good": "adopted", "bad": "dropped"}
+        assert states == {SENTINEL: "live", COMMON: "live", "good": "adopted", "bad": "dropped"}
         pairs = await house.rows(PairRow)
         assert len(pairs) == plan.n_pairs
         assert {row.state for row in pairs} == {"drawn"}
@@ -258,16 +260,22 @@ async def test_the_editor_draws_under_live_edits_by_coins(tmp_path: Path) -> Non
         gate = await house.start()
         await house.plan(gate, GOOD, IDLE, BAD)
         names = tuple(f"u{n:02d}" for n in range(12))
-        first = await gate.editor_coins(EditorCoins(epoch=1, base=BASE, unit_ids=names))
+        first = await gate.editor_coins(
+            EditorCoins(epoch=1, base=BASE, prompts=PROMPTS, unit_ids=names)
+        )
         assert {arm.skill.text for arm in first.arms} == {BASE.text}
         await house.whole(gate, (1,))
-        second = await gate.editor_coins(EditorCoins(epoch=2, base=BASE, unit_ids=names))
+        second = await gate.editor_coins(
+            EditorCoins(epoch=2, base=BASE, prompts=PROMPTS, unit_ids=names)
+        )
         assert [arm.unit_id for arm in second.arms] == list(names)
         said = [set(arm.skill.text.split()) for arm in second.arms]
         assert {"good"} < set.union(*said)
         assert not any("bad" in words for words in said)
         assert len({frozenset(words) for words in said}) > 1
-        assert second == await gate.editor_coins(EditorCoins(epoch=2, base=BASE, unit_ids=names))
+        assert second == await gate.editor_coins(
+            EditorCoins(epoch=2, base=BASE, prompts=PROMPTS, unit_ids=names)
+        )
 
 
 async def test_of_a_group_one_takes_part(tmp_path: Path) -> None:
@@ -312,7 +320,7 @@ async def test_a_failing_sentinel_voids_the_claims(tmp_path: Path) -> None:
         }
         house.mix_up(lambda pair, arm: signs[pair] == {1 if arm == "a" else -1})
         await house.whole(gate)
-        decided = await gate.certify(Certify(bases=(BASE,)))
+        decided = await gate.certify(Certify(bases=(BASE,), prompts=PROMPTS))
         assert (decided.adopted, decided.sentinels_ok, decided.skills) == (0, False, ())
         (run,) = await house.rows(FactorialRunRow)
         assert (run.ok, run.adopted, run.passed) == (False, 0, 1)
@@ -325,8 +333,8 @@ async def test_nothing_is_decided_before_its_pairs_are_drawn(tmp_path: Path) -> 
         gate = await house.start()
         await house.plan(gate, GOOD)
         await house.whole(gate, (1, 2))
-        with pytest.raises(ValueError, match="before its last pairs"):
-            await gate.certify(Certify(bases=(BASE,)))
+        with pytest.raises(ValueError, match="the pairs of phase 3 are not drawn"):
+            await gate.certify(Certify(bases=(BASE,), prompts=PROMPTS))
         assert await house.rows(FactorialRunRow) == ()
 
 
@@ -351,7 +359,7 @@ async def test_growth_has_a_wider_bound(tmp_path: Path) -> None:
     ) as house:
         gate = await house.start()
         await house.plan(gate)
-        await gate.certify(Certify(bases=(BASE,)))
+        await gate.certify(Certify(bases=(BASE,), prompts=PROMPTS))
         (run,) = await house.rows(FactorialRunRow)
         assert run.q == "1/5"
 

@@ -15,6 +15,7 @@ import msgspec
 from actors.gate.factorial.keyed import keyed_integer
 from actors.gate.factorial.schedule import Pair
 from actors.gate.factorial.states import FactorialEdit
+from protocol.factorial_rows import PROMPTS
 
 __all__ = ["Arm", "Coin", "PairCoins", "Sign", "draw_coins", "fair_coin"]
 
@@ -53,9 +54,10 @@ def fair_coin(seed: int, pair: Pair, edit_id: str) -> Sign:
 
 
 def draw_coins(seed: int, pair: Pair, edits: Sequence[FactorialEdit]) -> PairCoins:
-    """The coins of all edits of the pair's class that were born by its phase.
+    """The coins of all edits of the pair's class, and of the prompts, that were born by its phase.
 
-    edits: of one class, in canonical order; later ones are left out, decided ones must not come.
+    edits: of one class and then those of the prompts, in canonical order; later ones are left out,
+    decided ones must not come.
     Of an exclusive group one random live member takes part, the others are off in both arms. A
     dropped member takes part, virtually, where it would have been that one had it been live.
 
@@ -79,7 +81,7 @@ def _check(pair: Pair, edits: Sequence[FactorialEdit]) -> None:
     if len({edit.edit_id for edit in edits}) < len(edits):
         raise ValueError(f"{where}: two edits have the same id")
     for edit in edits:
-        if edit.task_type != pair.task_type:
+        if edit.task_type not in (pair.task_type, PROMPTS):
             raise ValueError(f"{where}: {edit.edit_id} is of {edit.task_type}")
         if edit.state not in ("live", "dropped"):
             raise ValueError(f"{where}: {edit.edit_id} is decided, no pair is drawn for it")
