@@ -2,141 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import TypeVar
 
-import anyio
 import pytest
-from anyio.abc import TaskGroup
 
-from actors.gate.actor import GateActor
-from actors.ledger.sqlite import Database
 from actors.trainer.factorial_rows import new_rows
-from protocol.base import Message, Refused, Request
-from protocol.dataset import Unit
+from protocol.base import Refused, Request
 from protocol.documents import Skill
-from protocol.evolver import Edit, EditReport, NoProposal
 from protocol.factorial import (
-    Certify,
-    EditorCoins,
-    FactorialUnits,
-    GetUnits,
-    PlanFactorial,
     ProposedEdits,
-    ProposeEdits,
-    Rendered,
-    RenderEdits,
     RunPhase,
 )
 from protocol.factorial_rows import FactorialEditRow, FactorialRunRow, PairRow
 from protocol.gate import RefreshLadder, Trial
-from protocol.ledger import Select, Selected, rows_of
-from protocol.row import Row
 from protocol.rows import EditRow, EpochRow, EvaluationRow, OutcomeRow, StepRow
 from protocol.trainer import Train, TrainingEnded
-from tests.support.fakes import FakeAddress
-from tests.trainer.house import CLASSES, QUESTIONS, House, Surroundings
+from tests.trainer.factorial_house import FactorialHouse, append, opened
+from tests.trainer.house import CLASSES
 
 pytestmark = pytest.mark.anyio
-
-T = TypeVar("T", bound=Row)
-ON = ("gate.design=factorial", "trainer.slow_update=false", "gate.budget=84")
-
-
-class FactorialHouse(House):
-    """The house with a real gate. lines: what the editor appends, by epoch and class."""
-
-    def __init__(self, database: Database, *assignments: str) -> None:
-        super().__init__(database, *ON, *assignments)
-        self.lines: Callable[[int, str], list[str]] = lambda epoch, _: ["good"] * (epoch == 1)
-        self.on_gate: Callable[[Request[object]], None] = lambda _: None
-        self.proposed: list[ProposeEdits] = []
-        self.gate: GateActor
-
-    async def open_gate(self, tasks: TaskGroup) -> None:
-        """A fresh incarnation of the gate."""
-        self.gate = GateActor(
-            self.config.gate,
-            self.config.run.seed,
-            FakeAddress("baseline", self._baseline),
-            FakeAddress("rollout", self._rollout),
-            FakeAddress("ledger", self._ledger),
-            FakeAddress("evolver", self._evolver),
-            max_unreadable_share=0.5,
-        )
-        await self.gate.on_start(Surroundings(self, tasks, None))
-
-    async def rows(self, kind: type[T]) -> tuple[T, ...]:
-        """A table."""
-        return rows_of(kind, Selected(rows=await self.database.select(Select(table=kind.TABLE))))
-
-    async def _dataset(self, request: Request[object]) -> Message:
-        if not isinstance(request, GetUnits):
-            return await super()._dataset(request)
-        return FactorialUnits(
-            units=tuple(
-                Unit(unit_id=q.question_id, video_id=q.video_id, task_type=name, questions=(q,))
-                for name in CLASSES
-                for q in QUESTIONS[name]
-            )
-        )
-
-    async def _gate(self, request: Request[object]) -> Message:
-        self.asked.append(request)
-        self.on_gate(request)
-        if isinstance(request, PlanFactorial):
-            return await self.gate.plan_factorial(request)
-        if isinstance(request, EditorCoins):
-            return await self.gate.editor_coins(request)
-        if isinstance(request, RunPhase):
-            return await self.gate.run_phase(request)
-        assert isinstance(request, Certify), "the ladder is not asked"
-        return await self.gate.certify(request)
-
-    async def _evolver(self, request: Request[object]) -> Message:
-        if isinstance(request, RenderEdits):
-            texts = [
-                request.base.text + "".join(request.edits[place].content for place in on)
-                for on in request.on
-            ]
-            own = request.base.task_type
-            return Rendered(skills=tuple(Skill(task_type=own, text=text) for text in texts))
-        if self.editor_away or not isinstance(request, ProposeEdits):
-            return await super()._evolver(request)
-        self.proposed.append(request)
-        epoch = int(request.run_key[1])
-        new = tuple(map(_append, self.lines(epoch, request.base.task_type)))
-        if not new:
-            return NoProposal(
-                reason="no_edits", detail="", reports=(), editor_calls=1, parse_failures=0
-            )
-        return ProposedEdits(
-            new=new,
-            groups=(),
-            reports=tuple(EditReport(edit=one, status="applied", detail="") for one in new),
-            editor_calls=1,
-            parse_failures=0,
-        )
-
-
-def _append(line: str) -> Edit:
-    return Edit(op="append", target="", content=f"{line}\n", support=(), reason="")
-
-
-@asynccontextmanager
-async def opened(path: Path, *assignments: str) -> AsyncIterator[tuple[FactorialHouse, TaskGroup]]:
-    """A house on a fresh database."""
-    database = await Database.open(path / "run.db")
-    try:
-        async with anyio.create_task_group() as tasks:
-            house = FactorialHouse(database, *assignments)
-            await house.open_gate(tasks)
-            yield house, tasks
-            tasks.cancel_scope.cancel()
-    finally:
-        await database.close()
 
 
 async def test_a_whole_training_adopts_at_the_end(tmp_path: Path) -> None:
@@ -293,7 +177,7 @@ def test_a_new_edit_joins_groups() -> None:
     known = tuple(_row(f"e1/c/{nth}", nth) for nth in (1, 2, 3))
     step = _step()
     proposal = ProposedEdits(
-        new=(_append("x"), _append("y")),
+        new=(append("x"), append("y")),
         groups=((1, 2, 3),),
         reports=(),
         editor_calls=1,
