@@ -6,11 +6,10 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 
-import msgspec
 from rich.console import Group
 from rich.text import Text
 
-from actors.evolver.compose import compose, render
+from actors.factorial_documents import edited_documents, edited_package
 from actors.factorial_view import FactorialView
 from actors.gate.eprocess import exact_alpha
 from actors.gate.factorial.preview import preview, preview_lines
@@ -18,12 +17,16 @@ from actors.gate.levels import q_of
 from actors.gate.phase import schedule_of
 from actors.ledger.reader import Reader
 from actors.tables import new_table, share
-from actors.twin.truth import class_accuracy, classify, prompts_text
+from actors.twin.truth import class_accuracy, classify, package_accuracy, prompts_text
 from actors.twin.world import World
 from protocol.dataset import DataSummary, Question, Unit
 from protocol.documents import PackageTexts
-from protocol.evolver import Edit
-from protocol.factorial_rows import FactorialEditRow, FactorialRunRow
+from protocol.factorial_rows import (
+    PROMPTS,
+    FactorialEditRow,
+    FactorialRunRow,
+    FactorialScheduleRow,
+)
 from protocol.rows import EvaluationRow
 from protocol.settings import Config
 
@@ -201,21 +204,25 @@ def true_gains(
     world: World,
     questions: Sequence[Question],
 ) -> dict[str, float]:
-    """What every edit is truly worth, alone on the base, over its class's questions."""
-    rows: dict[str, list[FactorialEditRow]] = {}
-    for row in reader.rows(FactorialEditRow):
-        if not row.sentinel:
-            rows.setdefault(row.task_type, []).append(row)
-    prompts = prompts_text(base.prompts)
+    """What every edit is truly worth, alone on the base.
+
+    Over its class's questions; an edit of the prompts over those of all classes that train.
+    """
+    trained = {row.task_type for row in reader.rows(FactorialScheduleRow)}
+    everyone = [one for one in questions if one.task_type in trained]
+    before = prompts_text(base.prompts)
     gains = {}
-    for task_type, members in rows.items():
-        ordered = sorted(members, key=lambda row: row.position)
-        text = base.skill_for(task_type).text
-        edits = [msgspec.json.decode(row.edit, type=Edit) for row in ordered]
-        composed = compose(text, edits, config.evolver.max_skill_chars)
-        before = class_accuracy(world, questions, task_type, text, prompts)
-        for place, row in enumerate(ordered):
-            edited = render(composed, (place,))
-            after = class_accuracy(world, questions, task_type, edited, prompts)
-            gains[row.edit_id] = after - before
+    for document in edited_documents(base, reader.rows(FactorialEditRow), config.evolver):
+        name = document.scope
+        for row in document.rows:
+            alone = {row.edit_id}
+            if name == PROMPTS:
+                after = edited_package(base, [document], alone)
+                was, is_ = (package_accuracy(world, everyone, texts) for texts in (base, after))
+            else:
+                was, is_ = (
+                    class_accuracy(world, questions, name, text, before)
+                    for text in (document.text, document.under(alone))
+                )
+            gains[row.edit_id] = is_ - was
     return gains

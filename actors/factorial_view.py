@@ -7,7 +7,7 @@ would choose its outcome. Never decides anything.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from fractions import Fraction
 
 import msgspec
@@ -17,11 +17,13 @@ from actors.gate.phase import logged
 from actors.ledger.reader import Reader
 from protocol.evolver import Edit
 from protocol.factorial_rows import (
+    PROMPTS,
     FactorialEditRow,
     FactorialRunRow,
     FactorialScheduleRow,
     PairRow,
 )
+from protocol.keys import step_key
 from protocol.rows import StepRow
 
 __all__ = [
@@ -31,6 +33,7 @@ __all__ = [
     "FactorialView",
     "PhasePairs",
     "adopted_edits",
+    "adopted_key",
     "factorial_view",
     "void_words",
 ]
@@ -77,7 +80,8 @@ class EditView(msgspec.Struct, frozen=True, kw_only=True):
     """An edit or a sentinel, whose ``edit`` is None.
 
     dropped_after: the epoch after which it was turned off. path: after every valid pair that it
-    took part in while live: (pair, W - L, W + L). Both empty before the run has decided.
+    took part in while live: (pair, W - L, W + L); pairs of an edit of the prompts are counted over
+    all classes, phase by phase. Both empty before the run has decided.
     """
 
     row: FactorialEditRow
@@ -129,6 +133,27 @@ class FactorialView(msgspec.Struct, frozen=True, kw_only=True):
         """The p-value at or below which a single sentinel fails: a share of the level."""
         return LEVEL / (len(self.sentinels) + 1)
 
+    def scope(self, row: FactorialEditRow) -> ClassView:
+        """What an edit is tested on: its class, or all of them together."""
+        if row.task_type != PROMPTS:
+            return next(own for own in self.classes if own.task_type == row.task_type)
+        return ClassView(
+            task_type=PROMPTS,
+            n_design=sum(own.n_design for own in self.classes),
+            n_gate=sum(own.n_gate for own in self.classes),
+            phases=tuple(
+                PhasePairs(
+                    phase=phase,
+                    **{
+                        what: self.in_phase(phase, what)
+                        for what in ("planned", "drawn", "void", "waiting")
+                    },
+                )
+                for phase in range(1, self.n_epochs + 2)
+            ),
+            steps=0,
+        )
+
     def total(self, what: str) -> int:
         """As of ``ClassView``, over all classes."""
         return sum(own.total(what) for own in self.classes)
@@ -162,7 +187,11 @@ def factorial_view(reader: Reader) -> FactorialView | None:
     edits = sorted(
         reader.rows(FactorialEditRow), key=lambda row: (row.sentinel, row.task_type, row.position)
     )
-    told = {} if run is None else _paths(pairs)
+    told = (
+        {}
+        if run is None
+        else _paths(pairs, schedules, {row.edit_id for row in edits if row.task_type == PROMPTS})
+    )
     return FactorialView(
         n_epochs=n_epochs,
         budget=schedules[0].budget,
@@ -201,10 +230,18 @@ class _Path(msgspec.Struct):
     last: int = 0
 
 
-def _paths(pairs: Sequence[PairRow]) -> dict[str, _Path]:
-    """Every edit's course over the pairs, in their order."""
+def _paths(
+    pairs: Sequence[PairRow], schedules: Sequence[FactorialScheduleRow], common: Collection[str]
+) -> dict[str, _Path]:
+    """Every edit's course over the pairs, phase by phase. common: the edits of the prompts."""
     told: dict[str, _Path] = {}
-    for row in pairs:
+    counts = [_Counts.decode(row.counts) for row in schedules]
+    planned = [sum(map(sum, phase)) for phase in zip(*counts, strict=True)]
+
+    reached: Counter[int] = Counter()
+    for row in sorted(pairs, key=lambda row: (row.phase, row.task_type, row.pair)):
+        reached[row.phase] += 1
+        among_all = sum(planned[: row.phase - 1]) + reached[row.phase]
         pair = logged(row)
         for coin in pair.coins.coins:
             if coin.virtual:
@@ -215,7 +252,8 @@ def _paths(pairs: Sequence[PairRow]) -> dict[str, _Path]:
                 continue
             _, balance, seen = own.steps[-1] if own.steps else (0, 0, 0)
             moved = coin.sign * pair.outcome
-            own.steps.append((row.pair, balance + moved, seen + abs(moved)))
+            place = among_all if coin.edit_id in common else row.pair
+            own.steps.append((place, balance + moved, seen + abs(moved)))
     return told
 
 
@@ -229,11 +267,22 @@ def _edit(row: FactorialEditRow, told: Mapping[str, _Path]) -> EditView:
     )
 
 
-def adopted_edits(reader: Reader, task_type: str) -> tuple[FactorialEditRow, ...]:
-    """What a class adopted, in the order in which its last step has them."""
-    rows = [row for row in reader.rows(FactorialEditRow) if row.task_type == task_type]
-    adopted = [row for row in rows if row.state == "adopted"]
-    return tuple(sorted(adopted, key=lambda row: row.position))
+def adopted_edits(reader: Reader, scope: str) -> tuple[tuple[int, FactorialEditRow], ...]:
+    """What a class, or the prompts, adopted, each with its place under its ``adopted_key``."""
+    rows = [row for row in reader.rows(FactorialEditRow) if row.task_type == scope]
+    counts: Counter[str] = Counter()
+    placed = []
+    for row in sorted(rows, key=lambda row: row.position):
+        if row.state == "adopted":
+            placed.append((counts[row.document], row))
+            counts[row.document] += 1
+    return tuple(placed)
+
+
+def adopted_key(n_epochs: int, row: FactorialEditRow) -> str:
+    """The ``run_key`` of an adopted edit in the step that adopted it: one a document."""
+    key = f"{step_key(n_epochs, row.task_type, 2)}/adopted"
+    return f"{key}/{row.document}" if row.task_type == PROMPTS else key
 
 
 def void_words(run: FactorialRunRow | None) -> str:

@@ -24,6 +24,7 @@ from actors.workspace.manifest import read_manifest
 from actors.workspace.seed import BASELINE, POOLS, SEED
 from prompts.trajectory import EmptyTrajectory, read_steps, submission_of
 from protocol.documents import Package
+from protocol.factorial_rows import PROMPTS
 from protocol.keys import slow_key
 from protocol.ledger import Where
 from protocol.rows import EpochRow, EvaluationRow, OutcomeRow, StepRow, TraceRow
@@ -202,7 +203,7 @@ def _read_by_editor(reader: Reader, hops: Sequence[Hop]) -> dict[str, tuple[str,
     keys: set[str] = set()
     for hop in hops:
         if hop.step is not None:
-            keys |= {f"{step}/rollout" for step in hop.passes}
+            keys |= {f"{own}/rollout" for step in hop.passes for own in _draws_of(reader, step)}
             continue
         keys |= {f"{slow_key(hop.epoch)}/before", f"{slow_key(hop.epoch)}/after"}
         steps = reader.rows(StepRow, Where(column="epoch", value=hop.epoch))
@@ -215,6 +216,16 @@ def _read_by_editor(reader: Reader, hops: Sequence[Hop]) -> dict[str, tuple[str,
         for question_id, rows in by_question.items():
             read.setdefault(question_id, {}).update(dict.fromkeys(_texts(rows)))
     return {question_id: tuple(texts) for question_id, texts in read.items()}
+
+
+def _draws_of(reader: Reader, step: str) -> list[str]:
+    """The steps whose rollouts a step's editor read: its own; of all classes where the factorial
+    gate's prompts were edited."""
+    epoch, scope = step.split("/")[:2]
+    if scope != PROMPTS:
+        return [step]
+    rows = reader.rows(StepRow, Where(column="epoch", value=int(epoch.removeprefix("e"))))
+    return [row.run_key for row in rows if row.step == 1 and row.task_type != PROMPTS]
 
 
 def _texts(rows: Sequence[TraceRow]) -> list[str]:

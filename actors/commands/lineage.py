@@ -15,12 +15,12 @@ import msgspec
 
 from actors.commands.blame_lines import Author, Change
 from actors.commands.workspace_view import RUN_DB, Kind, chain_of, texts_of
-from actors.factorial_view import adopted_edits
+from actors.factorial_view import adopted_edits, adopted_key
 from actors.ledger.reader import Reader
 from actors.workspace.versions import VersionMeta
 from protocol.documents import text_hash
-from protocol.factorial_rows import FactorialEditRow
-from protocol.keys import slow_key, slug
+from protocol.factorial_rows import PROMPTS, FactorialEditRow
+from protocol.keys import slow_key, slug, step_key
 from protocol.ledger import Where
 from protocol.rows import DecisionRow, DocumentRow, EditRow, SlowRow, StepRow
 
@@ -154,7 +154,7 @@ def _between(
     if slow:
         return _slow(reader, epoch, kind, name, before, after)
     if kind == "prompts":
-        return "only the slow update writes prompts"
+        return _adopted_prompt(reader, epoch, name, before, after)
     return _steps(reader, epoch, name, before, after)
 
 
@@ -195,18 +195,43 @@ def _step_hop(reader: Reader, row: StepRow, before: str, after: str) -> Hop:
         run_key=row.run_key,
         edits=edits,
         decision=decisions[0] if decisions else None,
-        tested=_tested(reader, row.task_type, edits),
+        tested=_tested(reader, row.epoch, row.task_type, edits),
     )
 
 
+def _adopted_prompt(
+    reader: Reader, epoch: int, name: str, before: str, after: str
+) -> list[Hop] | str:
+    """What the factorial gate adopted in a prompt, whose text must be one that it recorded."""
+    step = step_key(epoch, PROMPTS, 2)
+    edits = _applied(reader, f"{step}/adopted/{name}")
+    if not edits:
+        return "only the slow update and the factorial gate write prompts"
+    if not reader.rows(DocumentRow, Where(column="hash", value=text_hash(after))):
+        return f"{RUN_DB} does not hold this text"
+    return [
+        Hop(
+            before=before,
+            after=after,
+            epoch=epoch,
+            step=2,
+            run_key=step,
+            edits=edits,
+            tested=_tested(reader, epoch, PROMPTS, edits),
+        )
+    ]
+
+
 def _tested(
-    reader: Reader, task_type: str, edits: Sequence[EditRow]
+    reader: Reader, epoch: int, scope: str, edits: Sequence[EditRow]
 ) -> dict[str, FactorialEditRow]:
     """The factorial gate's row of each edit that it adopted; the step has them in its order."""
-    if not edits or not all(row.run_key.endswith("/adopted") for row in edits):
-        return {}
-    adopted = adopted_edits(reader, task_type)
-    return {edit_key(row): found for row, found in zip(edits, adopted, strict=True)}
+    names = {edit_key(row) for row in edits}
+    found = {
+        f"{adopted_key(epoch, row)}#{position}": row
+        for position, row in adopted_edits(reader, scope)
+    }
+    return {name: row for name, row in found.items() if name in names}
 
 
 def _slow(

@@ -27,24 +27,24 @@ from actors.commands.workspace_view import workspace_ledger
 from actors.config import resolve_path
 from actors.dataset.pools import load_frozen
 from actors.dataset.questions import load_dataset
-from actors.evolver.compose import compose, render
+from actors.factorial_documents import edited_documents, edited_package
 from actors.factorial_report import true_gains
 from actors.gate.eprocess import exact_alpha
-from actors.gate.phase import edits_as_born, logged
+from actors.gate.phase import edits_as_born, logged, seen_by
 from actors.ledger.reader import Reader
 from actors.system import read_seed_package, simulated_roles
 from actors.twin.truth import Worth, classify, package_accuracy
 from actors.twin.world import World, load_world
 from protocol.dataset import Question
 from protocol.documents import PackageTexts
-from protocol.evolver import Edit
 from protocol.factorial_rows import (
+    PROMPTS,
     FactorialEditRow,
     FactorialRunRow,
     FactorialScheduleRow,
     PairRow,
 )
-from protocol.settings import Config
+from protocol.settings import Config, EvolverSettings
 
 __all__ = [
     "FactorialReplay",
@@ -66,7 +66,7 @@ class _Truth:
     world: World
     test: tuple[Question, ...]
     base: PackageTexts
-    max_chars: int
+    settings: EvolverSettings
 
 
 @dataclass(frozen=True)
@@ -168,14 +168,25 @@ def stored_factorial(workspace: Path, config: Config) -> StoredFactorial:
         n_epochs=schedules[0].n_epochs,
         rows=tuple(row for row in everyone if not row.sentinel),
         classes=tuple(
-            StoredClass(
-                edits=edits_as_born(row for row in everyone if row.task_type == one.task_type),
-                log=tuple(logged(row) for row in pairs if row.task_type == one.task_type),
-            )
-            for one in schedules
+            _scope(name, everyone, pairs) for name in (*(o.task_type for o in schedules), PROMPTS)
         ),
         n_pairs=len(pairs),
         truth=truth,
+    )
+
+
+def _scope(
+    name: str, everyone: Sequence[FactorialEditRow], pairs: Sequence[PairRow]
+) -> StoredClass:
+    """A class's edits with its pairs; those of the prompts with the pairs of all classes."""
+    rows = [row for row in everyone if row.task_type == name]
+    own = {row.edit_id for row in rows}
+    others = {row.edit_id for row in everyone} - own
+    return StoredClass(
+        edits=edits_as_born(rows),
+        log=tuple(
+            seen_by(logged(row), own, others) for row in pairs if name in (row.task_type, PROMPTS)
+        ),
     )
 
 
@@ -247,18 +258,8 @@ def _tally(run: StoredFactorial, rule: str, edits: Sequence[ReplayedEdit]) -> Fa
 
 def _together(truth: _Truth, rows: Iterable[FactorialEditRow], adopted: set[str]) -> float:
     """What the adopted edits are truly worth on the test pool, all of them on."""
-    texts = truth.base
-    by_class: dict[str, list[FactorialEditRow]] = {}
-    for row in rows:
-        by_class.setdefault(row.task_type, []).append(row)
-    for task_type, own in by_class.items():
-        skill = texts.skill_for(task_type)
-        edits = [msgspec.json.decode(row.edit, type=Edit) for row in own]
-        on = [place for place, row in enumerate(own) if row.edit_id in adopted]
-        text = render(compose(skill.text, edits, truth.max_chars), on)
-        changed = msgspec.structs.replace(skill, task_type=task_type, text=text)
-        others = tuple(one for one in texts.skills if one.task_type != task_type)
-        texts = msgspec.structs.replace(texts, skills=(*others, changed))
+    documents = edited_documents(truth.base, rows, truth.settings)
+    texts = edited_package(truth.base, documents, adopted)
     before, after = (
         package_accuracy(truth.world, truth.test, package) for package in (truth.base, texts)
     )
@@ -305,5 +306,5 @@ def _truth(workspace: Path, config: Config, reader: Reader) -> _Truth | None:
         world=world,
         test=frozen.test,
         base=base,
-        max_chars=config.evolver.max_skill_chars,
+        settings=config.evolver,
     )

@@ -68,7 +68,7 @@ class FactorialRule(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class StoredClass(msgspec.Struct, frozen=True, kw_only=True):
-    """A class as it was logged. edits: as they were born, in canonical order."""
+    """A class as it was logged, or the prompts. edits: as they were born, in canonical order."""
 
     edits: tuple[FactorialEdit, ...]
     log: tuple[LoggedPair, ...]

@@ -13,6 +13,7 @@ import msgspec
 
 from actors.config import load_config
 from actors.evolver.compose import compose, render
+from actors.evolver.factorial_prompts import compose_prompt
 from actors.gate.factorial.course import course
 from actors.gate.factorial.schedule import Schedule, phase_pairs
 from actors.gate.factorial.sentinel import check_sentinels
@@ -29,13 +30,13 @@ from actors.gate.phase import (
     sentinel_rows,
     voided,
 )
-from actors.trainer.factorial_rows import adoption_rows
+from actors.trainer.factorial_rows import adoption_rows, prompt_adoption_rows
 from actors.workspace.manifest import read_manifest, write_manifest
-from actors.workspace.versions import write_skills
+from actors.workspace.versions import read_prompts, write_prompts, write_skills
 from protocol.dataset import Question, Unit
-from protocol.documents import Package, Skill
+from protocol.documents import Document, Package, Skill
 from protocol.evolver import Edit
-from protocol.factorial_rows import FactorialEditRow, FactorialRunRow, PairRow
+from protocol.factorial_rows import PROMPTS, FactorialEditRow, FactorialRunRow, PairRow
 from protocol.rows import AnyRow, DocumentRow, EpochRow, EvaluationRow, OutcomeRow, StepRow
 from tests.commands.house import CLASS, Made, add_rows, edit_row, fresh_workspace, row
 from tests.workspace.material import skill_text
@@ -49,16 +50,22 @@ _SEED = 3  # of the first few the one in which the third edit is neither adopted
 _DROP, _Q, _CAP = Fraction(3, 10), Fraction(3, 20), Fraction(1, 10)
 
 
-def make_factorial(folder: Path, *, until: int = 4, sentinel: bool = True) -> Made:
+def make_factorial(
+    folder: Path, *, until: int = 4, sentinel: bool = True, common: bool = False
+) -> Made:
     """The workspace; texts: the seed's skill, and what was adopted.
 
     until: 1 to 3: a run under way, whose pairs of this phase wait; 4: one that has decided.
     sentinel: False: the sentinel wins every pair that has a better arm, which no coin does.
+    common: the first edit is one of the system prompt, and texts are those of the system prompt.
     """
     workspace = fresh_workspace(folder, *SETTINGS)
     seed = skill_text(CLASS)
     schedule = _schedule()
-    rows = [*sentinel_rows(schedule), *(_edit(number) for number in range(len(EDITS)))]
+    born = [_edit(number) for number in range(len(EDITS))]
+    if common:
+        born[0] = _of_prompts(born[0])
+    rows = [*sentinel_rows(schedule), *born]
     pairs: list[PairRow] = []
     for phase in range(1, min(until, schedule.certification) + 1):
         before = _after(schedule, rows, pairs, phase - 1)
@@ -71,6 +78,11 @@ def make_factorial(folder: Path, *, until: int = 4, sentinel: bool = True) -> Ma
         rows, run = _decided(schedule, rows, pairs)
         adopted = [one for one in rows if one.state == "adopted"]
         ledger.append(run)
+        if adopted and common:
+            began, ended, told = _adopted_prompt(workspace, adopted)
+            add_rows(workspace, *ledger, *told, *rows)
+            _at_the_end(workspace)
+            return Made(workspace, (began, ended))
         if adopted:
             text = _adopted(workspace, seed, adopted)
             skills = [Skill(task_type=CLASS, text=one) for one in (seed, text)]
@@ -129,7 +141,8 @@ def _drawn(one: PairRow, sentinel: bool) -> PairRow:
     if one.pair == VOID_PAIR:
         return voided(one, (True,), (None,))
     signs = {coin.edit_id: coin.sign for coin in logged(one).coins.coins}
-    first, second = (signs[f"e1/counting-problem/{number}"] for number in (1, 2))
+    name = "e1/_prompts/1" if "e1/_prompts/1" in signs else "e1/counting-problem/1"
+    first, second = signs[name], signs["e1/counting-problem/2"]
     better: int = first if one.pair % 3 else -second
     if not sentinel:
         better = signs["counting-problem/sentinel"]
@@ -175,6 +188,35 @@ def _adopted(workspace: Path, seed: str, adopted: list[FactorialEditRow]) -> str
         msgspec.structs.replace(manifest, current=best, best_hard=best, best_mixed=best),
     )
     return text
+
+
+def _of_prompts(row: FactorialEditRow) -> FactorialEditRow:
+    return msgspec.structs.replace(
+        row,
+        edit_id="e1/_prompts/1",
+        task_type=PROMPTS,
+        document="system",
+        proposed_by="e1/_prompts/s1",
+    )
+
+
+def _adopted_prompt(
+    workspace: Path, adopted: list[FactorialEditRow]
+) -> tuple[str, str, tuple[AnyRow, ...]]:
+    base = read_prompts(workspace / "prompts", "v1")
+    edits = [msgspec.json.decode(one.edit, type=Edit) for one in adopted]
+    document = Document(name="system", text=base.system)
+    changed = Document(
+        name="system", text=render(compose_prompt(document, edits, 12000), range(len(edits)))
+    )
+    write_prompts(workspace / "prompts", "v1", [changed], "epoch-2")
+    best = Package(skills="v1", prompts="v2")
+    manifest = read_manifest(workspace)
+    write_manifest(
+        workspace,
+        msgspec.structs.replace(manifest, current=best, best_hard=best, best_mixed=best),
+    )
+    return base.system, changed.text, prompt_adoption_rows(2, 4, base, [changed], adopted)
 
 
 def _at_the_end(workspace: Path) -> None:

@@ -217,7 +217,7 @@ def workspace(tmp_path: Path) -> Path:
     log = drawn(schedule, edits, GAINS, 1)
     ended = course(edits, log, DROP, until=3, n_epochs=2)
     decided = step_up(evidence_of(ended), OWN.q, OWN.cap)
-    (sentinel,) = sentinel_rows(schedule)
+    sentinel, _ = sentinel_rows(schedule)  # of the class, and of the prompts
     rows = [msgspec.structs.replace(sentinel, edit_id="s")]
     for place, edit in enumerate(edits[1:], start=1):
         rows.append(_edit_row(edit, place, lines[edit.edit_id]))

@@ -8,16 +8,21 @@ from actors.commands.html.story import FactorialStory, Story, TestedEdit
 from actors.commands.html.words import THIN, chance, count, exact, share
 from actors.factorial_view import FactorialView
 from actors.gate.factorial.binomial import tail
+from protocol.factorial_rows import PROMPTS, FactorialEditRow
+from protocol.slow import SYSTEM
 
 __all__ = [
     "STATES",
     "UNDECIDED",
     "bound_words",
     "decision_words",
+    "document_name",
     "guarantee_words",
     "lived_words",
     "none_adopted_words",
+    "scope_name",
     "void_lead",
+    "whose_pairs",
     "why_words",
 ]
 
@@ -157,3 +162,18 @@ def lived_words(view: FactorialView, one: TestedEdit) -> str:
 def share_words(wins: int, losses: int) -> str:
     """``83 of 161, 51.6 %``."""
     return f"{wins} of {wins + losses}, {share(wins, wins + losses)}"
+
+
+def scope_name(task_type: str) -> str:
+    """A class; the prompts, which belong to none."""
+    return "System prompt and tool prompts" if task_type == PROMPTS else task_type
+
+
+def document_name(row: FactorialEditRow) -> str:
+    """The document of an edit of the prompts."""
+    return "the system prompt" if row.document == SYSTEM else f"the prompt of {row.document}"
+
+
+def whose_pairs(row: FactorialEditRow) -> str:
+    """The pairs that an edit is tested on."""
+    return "the pairs of all classes" if row.task_type == PROMPTS else "the class’s pairs"

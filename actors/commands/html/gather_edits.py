@@ -57,7 +57,7 @@ def candidates_of(
     texts = {row.hash: row.text for row in reader.rows(DocumentRow)}
     edits: defaultdict[str, list[EditRow]] = defaultdict(list)
     for row in reader.rows(EditRow):
-        edits[row.run_key.removesuffix("/proposal")].append(row)
+        edits[row.run_key.partition("/proposal")[0]].append(row)
     nothing: dict[str, float] = {}
     planted = gaps.try_to(
         "the planted truth",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path as File
@@ -11,16 +10,22 @@ from actors.commands.diff_text import Line, compare_texts
 from actors.commands.html.gaps import Gaps
 from actors.commands.html.story import FactorialStory, TestedEdit
 from actors.config import resolve_path
-from actors.evolver.compose import compose, render
+from actors.factorial_documents import edited_documents
 from actors.factorial_report import true_gains
-from actors.factorial_view import EditView, FactorialView, adopted_edits, factorial_view
+from actors.factorial_view import (
+    EditView,
+    FactorialView,
+    adopted_edits,
+    adopted_key,
+    factorial_view,
+)
 from actors.ledger.reader import Reader
 from actors.system import read_seed_package, simulated_roles
 from actors.twin.truth import classify
 from actors.twin.world import load_world
 from protocol.dataset import Question
 from protocol.documents import PackageTexts
-from protocol.keys import step_key
+from protocol.factorial_rows import PROMPTS
 from protocol.settings import Config
 
 __all__ = ["factorial_of"]
@@ -71,23 +76,21 @@ def _tested(
 def _diffs(
     view: FactorialView, base: PackageTexts, config: Config, gaps: Gaps
 ) -> dict[str, tuple[Line, ...]]:
-    """What each edit alone makes of its class's document."""
-    by_class: defaultdict[str, list[EditView]] = defaultdict(list)
-    for one in view.proposed:
-        by_class[one.row.task_type].append(one)
+    """What each edit alone makes of its document."""
     found: dict[str, tuple[Line, ...]] = {}
-    for task_type, members in by_class.items():
-        text = base.skill_for(task_type).text
-        edits = [one.edit for one in members if one.edit is not None]
+    for document in edited_documents(base, [one.row for one in view.proposed], config.evolver):
         try:
-            composed = compose(text, edits, config.evolver.max_skill_chars)
-            for place, one in enumerate(members):
+            for row in document.rows:
                 lines = compare_texts(
-                    ("", ""), text, render(composed, (place,)), words=True, context=_CONTEXT
+                    ("", ""),
+                    document.text,
+                    document.under({row.edit_id}),
+                    words=True,
+                    context=_CONTEXT,
                 )
-                found[one.row.edit_id] = tuple(line for line in lines if line.mark != "file")
+                found[row.edit_id] = tuple(line for line in lines if line.mark != "file")
         except ValueError as error:  # the document was changed by hand
-            gaps.told.append(f"what the edits of {task_type} change: {error}")
+            gaps.told.append(f"what the edits of {document.name} change: {error}")
     return found
 
 
@@ -110,8 +113,9 @@ def _planted(
 
 def _origins(reader: Reader, view: FactorialView) -> dict[str, str]:
     """The edit behind each key that ``blame`` names an adopted edit by."""
+    scopes = (*(own.task_type for own in view.classes), PROMPTS)
     return {
-        f"{step_key(view.n_epochs, own.task_type, 2)}/adopted#{position}": row.edit_id
-        for own in view.classes
-        for position, row in enumerate(adopted_edits(reader, own.task_type))
+        f"{adopted_key(view.n_epochs, row)}#{position}": row.edit_id
+        for scope in scopes
+        for position, row in adopted_edits(reader, scope)
     }

@@ -11,10 +11,13 @@ from actors.commands.html.factorial_words import (
     STATES,
     UNDECIDED,
     decision_words,
+    document_name,
     guarantee_words,
     lived_words,
+    scope_name,
     share_words,
     void_lead,
+    whose_pairs,
     why_words,
 )
 from actors.commands.html.links import Links, anchor
@@ -26,6 +29,7 @@ from actors.commands.html.words import RESULTS, STATUSES, count, exact, interval
 from actors.factorial_view import ClassView, EditView, FactorialView, PhasePairs
 from actors.trainer.score import wilson
 from protocol.evolver import Edit
+from protocol.factorial_rows import PROMPTS
 
 __all__ = ["factorial", "tested_card"]
 
@@ -145,18 +149,18 @@ def _sentinels(view: FactorialView) -> Markup:
     if run is None:
         return el(
             "p.note",
-            "Edits that change nothing, one per class, are tested like the others; they must look "
-            "like coins.",
+            "Edits that change nothing, one per class and one of the prompts, are tested like the "
+            "others; they must look like coins.",
         )
     verdict = "They look like coins." if run.ok else "They do not look like coins."
     note = (
-        f"Edits that change nothing, one per class, tested like the others. Together they won "
+        "Edits that change nothing, one per class and one of the prompts, tested like the others. "
+        "Together they won "
         f"{share_words(run.sentinel_wins, run.sentinel_losses)} of the pairs with a better arm; "
         f"p = {exact(run.sentinel_p)}, corrected for having looked at each of them. {verdict} The "
         "band holds a coin 95 times in 100 at any one pair."
     )
-    pairs = {own.task_type: own for own in view.classes}
-    figures = [_sentinel(one, pairs[one.row.task_type], view) for one in view.sentinels]
+    figures = [_sentinel(one, view.scope(one.row), view) for one in view.sentinels]
     return joined(el("p.note" if run.ok else "p.note.bad", note), el("div.walks", figures))
 
 
@@ -167,7 +171,7 @@ def _sentinel(one: EditView, own: ClassView, view: FactorialView) -> Markup:
     low, high = wilson(wins, wins + losses) if wins + losses else (0.0, 1.0)
     return el(
         "figure.fails" if fails else "figure",
-        el("figcaption", row.task_type, el("span.flag", "no coin") if fails else None),
+        el("figcaption", scope_name(row.task_type), el("span.flag", "no coin") if fails else None),
         balance_path(one, [phase.planned for phase in own.phases], None),
         el(
             "small",
@@ -254,7 +258,7 @@ def _cards(told: FactorialStory, links: Links) -> Child:
         row = one.view.row
         if row.task_type != name:
             name = row.task_type
-            shown.append(el("h4", name))
+            shown.append(el("h4", scope_name(name)))
         adopted += row.state == "adopted"
         is_open = row.state == "adopted" and adopted <= _OPEN
         shown.append(tested_card(told, one, links, is_open=is_open))
@@ -264,7 +268,7 @@ def _cards(told: FactorialStory, links: Links) -> Child:
 def tested_card(told: FactorialStory, one: TestedEdit, links: Links, *, is_open: bool) -> Markup:
     """An edit: verdict and numbers, its course, its diff, reason and evidence."""
     row, view = one.view.row, told.view
-    own = next(own for own in view.classes if own.task_type == row.task_type)
+    own = view.scope(row)
     look, state = STATES[row.state]
     cut = view.run.cut if view.run is not None and row.state != "dropped" else None
     phases = [phase.planned for phase in own.phases]
@@ -284,7 +288,7 @@ def tested_card(told: FactorialStory, one: TestedEdit, links: Links, *, is_open:
                 _facts(told, one),
                 el(
                     "figure.epath",
-                    el("figcaption", "won minus lost, over the class’s pairs"),
+                    el("figcaption", f"won minus lost, over {whose_pairs(row)}"),
                     balance_path(one.view, phases, cut),
                 )
                 if one.view.path
@@ -324,6 +328,8 @@ def _facts(told: FactorialStory, one: TestedEdit) -> Markup:
             if other.view.row.group_id == row.group_id and other is not one
         ]
         facts.append(("excludes", ", ".join(members) or "none is left"))
+    if row.task_type == PROMPTS:
+        facts.append(("document", document_name(row)))
     facts.append(("proposed by", row.proposed_by))
     if one.gain is not None:
         facts.append(("planted truth", el("b", f"{points(one.gain)} points, {one.worth}")))
@@ -371,9 +377,9 @@ def _steps(story: Story, links: Links) -> Markup:
         rows.append(
             el(
                 "tr",
-                el("td", el("b", one.task_type)),
+                el("td", el("b", scope_name(one.task_type))),
                 el("td.n", one.epoch),
-                el("td.n", f"{row.right}/{row.planned}"),
+                el("td.n", f"{row.right}/{row.planned}" if row.planned else "–"),
                 el("td.n", row.defects),
                 el("td.n", row.lapses),
                 el("td.n", result),
