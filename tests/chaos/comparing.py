@@ -22,7 +22,8 @@ FACTORIAL = (
     "data.trainable_min_units=30",
     "runtime.backoff_s=0.01",
 )
-"""The same two classes: ten edits, three phases of 54 pairs, a drop, an adoption."""
+"""The same two classes: nine edits and four of the prompts, 63 pairs in three phases, drops, and
+adoptions."""
 
 DESIGNS = {"ladder": SMALL, "factorial": FACTORIAL}
 """Settings of a small run, by ``gate.design``."""

@@ -21,7 +21,7 @@ from actors.gate.factorial.states import FactorialEdit
 from actors.gate.phase import arm_places, schedule_from
 from protocol.documents import Skill
 from protocol.evolver import Edit
-from protocol.factorial_rows import FactorialEditRow, FactorialRunRow, PairRow
+from protocol.factorial_rows import PROMPTS, FactorialEditRow, FactorialRunRow, PairRow
 from protocol.keys import pair_key, step_key
 from protocol.rows import OutcomeRow, StepRow
 from tests.chaos.rows import Run, wrong_fields
@@ -36,13 +36,16 @@ _Coins = list[tuple[str, int, bool]]
 
 
 class _Class(msgspec.Struct, frozen=True, kw_only=True):
-    """One class of the run. edits: in canonical order; pairs: by number; coins: of each pair."""
+    """One class of the run, or its prompts, whose pairs are those of all classes.
+
+    edits: in canonical order; pairs: by number; coins: of each pair, by class and number.
+    """
 
     name: str
     schedule: Schedule
     edits: list[FactorialEditRow]
     pairs: list[PairRow]
-    coins: dict[int, _Coins]
+    coins: dict[tuple[str, int], _Coins]
 
 
 class _Counts(msgspec.Struct):
@@ -62,20 +65,26 @@ def broken_factorial(run: Run) -> Iterator[str]:
             yield f"{row.TABLE}: a row without a schedule"
         return
     classes = [_class_of(run, row.task_type) for row in run.schedules]
-    known = {own.name for own in classes}
+    common = _common_of(run)
+    known = {own.name for own in (*classes, common)}
     strangers = {row.task_type for row in run.tested} | {row.task_type for row in run.pairs}
     for name in sorted(strangers - known):
         yield f"{name}: edits or pairs of a class without a schedule"
     yield from _broken_keys(run, classes)
-    counts: dict[str, _Counts] = {}
+    yield from _broken_edits(run, common)
+    counts = _counted(common)
+    versions: dict[frozenset[str], str] = {}
     for own in classes:
         yield from _broken_edits(run, own)
         yield from _broken_schedule(own)
         counts |= _counted(own)
-        yield from _broken_coins(own, counts)
-        yield from _broken_draws(run, own)
+        yield from _broken_coins(own, common, counts)
+        yield from _broken_draws(run, own, common, versions)
         yield from _broken_folds(run, own)
-    yield from _broken_decision(run, classes, counts)
+    if len(set(versions.values())) < len(versions):
+        yield f"prompts: other edits, the same version: {versions}"
+    yield from _broken_barrier(classes, common)
+    yield from _broken_decision(run, (*classes, common), counts, versions)
 
 
 def _class_of(run: Run, name: str) -> _Class:
@@ -88,8 +97,38 @@ def _class_of(run: Run, name: str) -> _Class:
             (row for row in run.tested if row.task_type == name), key=lambda row: row.position
         ),
         pairs=pairs,
-        coins={row.pair: msgspec.json.decode(row.coins, type=_Coins) for row in pairs},
+        coins=_coins_of(pairs),
     )
+
+
+def _common_of(run: Run) -> _Class:
+    """The prompts' edits, which take part in the pairs of every class."""
+    edits = [row for row in run.tested if row.task_type == PROMPTS]
+    return _Class(
+        name=PROMPTS,
+        schedule=schedule_from(run.schedules),
+        edits=sorted(edits, key=lambda row: row.position),
+        pairs=run.pairs,
+        coins=_coins_of(run.pairs),
+    )
+
+
+def _coins_of(pairs: Iterable[PairRow]) -> dict[tuple[str, int], _Coins]:
+    return {(row.task_type, row.pair): msgspec.json.decode(row.coins, type=_Coins) for row in pairs}
+
+
+def _broken_barrier(classes: Sequence[_Class], common: _Class) -> Iterator[str]:
+    """No class begins a phase before all classes are through with the one before.
+
+    Nor does one begin before the prompts' edits of the epoch are there, which is told by the coins.
+    """
+    first = min((row.born for row in common.edits if not row.sentinel), default=0)
+    for phase in range(2, common.schedule.n_epochs + 2) if first else ():
+        begun = any(row.phase == phase for row in common.pairs)
+        for own in classes:
+            before = [row for row in own.pairs if row.phase == phase - 1]
+            if begun and any(row.state == "open" for row in before):
+                yield f"{own.name}: open pairs of phase {phase - 1}, another class has gone on"
 
 
 def _broken_keys(run: Run, classes: Sequence[_Class]) -> Iterator[str]:
@@ -148,7 +187,7 @@ def _counted(own: _Class) -> dict[str, _Counts]:
     for phase in range(1, own.schedule.certification + 1):
         for row in own.pairs:
             if row.phase == phase and row.outcome is not None:
-                _count(counts, own.coins[row.pair], row.outcome)
+                _count(counts, own.coins[row.task_type, row.pair], row.outcome)
         if phase <= own.schedule.n_epochs:
             for name in counts.keys() - sentinels:
                 one = counts[name]
@@ -173,25 +212,27 @@ def _tail(n: int, at_least: int) -> Fraction:
     return Fraction(sum(comb(n, w) for w in range(at_least, n + 1)), 2**n)
 
 
-def _broken_coins(own: _Class, counts: Mapping[str, _Counts]) -> Iterator[str]:
+def _broken_coins(own: _Class, common: _Class, counts: Mapping[str, _Counts]) -> Iterator[str]:
     """Each coin is the one that the edit has in this pair, whatever it was drawn beside.
 
     Who takes part is told exactly where no later edit can have changed the groups.
     """
-    grouped = {row.edit_id for row in own.edits if row.group_id is not None}
-    last_birth = max((row.born for row in own.edits), default=1)
+    everyone = [*own.edits, *common.edits]
+    grouped = {row.edit_id for row in everyone if row.group_id is not None}
+    last_birth = max((row.born for row in everyone), default=1)
     for row in own.pairs:
         pair = Pair(task_type=own.name, phase=row.phase, index=row.pair, unit_id=row.unit_id)
         where = f"{own.name}, pair {row.pair}"
-        coins = own.coins[row.pair]
+        coins = own.coins[row.task_type, row.pair]
         for name, sign, _ in coins:
             if name not in counts or sign != fair_coin(own.schedule.seed, pair, name):
                 yield f"{where}: the coin {sign} of {name} is not its own"
-        born = {one.edit_id for one in own.edits if one.born <= row.phase}
+        born = {one.edit_id for one in everyone if one.born <= row.phase}
         if not born - grouped <= {name for name, _, _ in coins} <= born:
             yield f"{where}: coins of {[name for name, _, _ in coins]}, born were {sorted(born)}"
         if row.phase >= last_birth:
-            drawn = draw_coins(own.schedule.seed, pair, _standing(own, row.phase))
+            now = [*_standing(own, row.phase), *_standing(common, row.phase)]
+            drawn = draw_coins(own.schedule.seed, pair, now)
             wanted = [(coin.edit_id, coin.sign, coin.virtual) for coin in drawn.coins]
             if coins != wanted:
                 yield f"{where}: coins {coins}, by the edits {wanted}"
@@ -214,9 +255,16 @@ def _standing(own: _Class, phase: int) -> list[FactorialEdit]:
     ]
 
 
-def _broken_draws(run: Run, own: _Class) -> Iterator[str]:
-    """What a pair says is what its outcomes say, each given under the document of its coins."""
+def _broken_draws(
+    run: Run, own: _Class, common: _Class, versions: dict[frozenset[str], str]
+) -> Iterator[str]:
+    """What a pair says is what its outcomes say, each given under the documents of its coins.
+
+    versions: of the prompts, by their edits that are on; those that are met here are added.
+    """
     texts = _Texts(run, own)
+    mine, shared = ({row.edit_id for row in scope.edits} for scope in (own, common))
+    silent = {row.edit_id for row in common.edits if row.sentinel}
     sizes = {unit.unit_id: unit.n_questions for unit in own.schedule.of(own.name).gate}
     for row in own.pairs:
         where = f"{own.name}, pair {row.pair}"
@@ -224,9 +272,17 @@ def _broken_draws(run: Run, own: _Class) -> Iterator[str]:
         for arm, sign, told in (("a", 1, row.right_a), ("b", -1, row.right_b)):
             answers = run.outcomes.get(pair_key(own.name, row.phase, row.pair, arm), {}).values()
             on = {
-                name for name, side, virtual in own.coins[row.pair] if side == sign and not virtual
+                name
+                for name, side, virtual in own.coins[row.task_type, row.pair]
+                if side == sign and not virtual
             }
-            yield from _broken_answers(f"{where}, arm {arm}", row, answers, texts.hash_of(on))
+            edited = frozenset(on & shared - silent)
+            for answer in answers:
+                version = versions.setdefault(edited, answer.prompts_version)
+                if answer.prompts_version != version or ("+" in version) != bool(edited):
+                    yield f"{where}, arm {arm}: answered under prompts {answer.prompts_version}"
+            text = texts.hash_of(on & mine)
+            yield from _broken_answers(f"{where}, arm {arm}", row, answers, text)
             if row.state == "open":
                 continue
             found = msgspec.json.decode(told, type=list[bool | None])
@@ -266,10 +322,13 @@ class _Texts:
         self._known: dict[frozenset[str], str] = {}
 
     def hash_of(self, on: set[str]) -> str:
-        """Of the document with these edits on; sentinels have no text."""
+        """Of the document with these edits on; sentinels have no text. Empty: there is none."""
         key = frozenset(on)
         if key not in self._known:
-            text = render(self._composition, arm_places(on, self._rows))
+            try:
+                text = render(self._composition, arm_places(on, self._rows))
+            except ValueError:  # two of a group
+                return ""
             self._known[key] = Skill(task_type=self._name, text=text).hash
         return self._known[key]
 
@@ -291,7 +350,10 @@ def _broken_folds(run: Run, own: _Class) -> Iterator[str]:
 
 
 def _broken_decision(
-    run: Run, classes: Sequence[_Class], counts: Mapping[str, _Counts]
+    run: Run,
+    classes: Sequence[_Class],
+    counts: Mapping[str, _Counts],
+    versions: Mapping[frozenset[str], str],
 ) -> Iterator[str]:
     """One at most; with it every edit has its counts and its end, without it none has."""
     if len(run.factorial_runs) > 1:
@@ -306,7 +368,7 @@ def _broken_decision(
     for own in classes:
         if decided is not None:
             yield from _broken_ends(own, counts, decided)
-        yield from _broken_adoption(run, own)
+        yield from _broken_adoption(run, own, versions)
     if decided is not None:
         yield from _broken_sums(run, decided)
 
@@ -352,7 +414,9 @@ def _broken_sums(run: Run, decided: FactorialRunRow) -> Iterator[str]:
     )
 
 
-def _broken_adoption(run: Run, own: _Class) -> Iterator[str]:
+def _broken_adoption(
+    run: Run, own: _Class, versions: Mapping[frozenset[str], str]
+) -> Iterator[str]:
     """A class that adopts has a last step, which leaves the base with these edits on."""
     steps = {key: row for key, row in run.steps.items() if row.task_type == own.name}
     last = steps.pop(step_key(own.schedule.n_epochs, own.name, 2), None)
@@ -363,6 +427,12 @@ def _broken_adoption(run: Run, own: _Class) -> Iterator[str]:
     if last is None:
         if adopted and run.last >= own.schedule.n_epochs:
             yield f"{own.name}: adopts {sorted(adopted)}, and no step says so"
+        return
+    if own.name == PROMPTS:
+        yield from wrong_fields(f"step {last.run_key}", last, {"result": "accept"})
+        version = versions.get(frozenset(adopted), "")
+        if version and not version.endswith(f"+{last.skill_after[:12]}"):
+            yield f"step {last.run_key}: left other prompts than {version}"
         return
     yield from _wrong_step(last, adopted, _Texts(run, own), own)
 

@@ -23,7 +23,9 @@ pytestmark = [pytest.mark.system, pytest.mark.timeout(180)]
 
 PAIR = "task_type = 'Counting Problem' AND pair = 12"
 ARM = "run_key LIKE 'factorial/counting-problem/%/12/a'"
-EDIT = "edit_id = 'e2/counting-problem/2'"  # adopted
+EDIT = "edit_id = 'e2/counting-problem/3'"  # adopted
+COMMON = "edit_id = 'e1/_prompts/1'"
+PROPOSED = "run_key = 'e1/_prompts/s1'"
 OTHER = "edit_id = 'e1/counting-problem/1'"
 SENTINEL = "edit_id = 'counting-problem/sentinel'"
 DESIGN = "(SELECT min(run_key) FROM outcomes WHERE run_key LIKE 'e1/counting-problem/s1/rollout')"
@@ -33,10 +35,12 @@ DESIGN = "(SELECT min(run_key) FROM outcomes WHERE run_key LIKE 'e1/counting-pro
     "kill",
     [
         Kill("commit run.db factorial_edits factorial_schedule", 1, "after"),
+        # The second of these is the prompts' step, or the epoch's next: all wait for each other.
+        Kill("commit run.db documents factorial_edits steps", 2, "after"),
         Kill("commit run.db pairs", 12, "before"),
         Kill("commit run.db factorial_edits factorial_run", 1, "after"),
     ],
-    ids=["schedule", "pairs", "decision"],
+    ids=["schedule", "prompts", "pairs", "decision"],
 )
 def test_a_death_is_made_good(tmp_path: Path, factorial: Whole, kill: Kill) -> None:
     """No coin is drawn again, no answer asked again, and the end is the undisturbed one."""
@@ -94,6 +98,10 @@ def copied(factorial: Whole, tmp_path: Path) -> Path:
         (f"UPDATE factorial_edits SET position = 9 WHERE {EDIT}", "edits at"),
         (f"UPDATE factorial_edits SET born = 1 WHERE {EDIT}", "born in 1, proposed by"),
         (f"DELETE FROM factorial_edits WHERE {SENTINEL}", "must be the sentinel"),
+        (f"UPDATE outcomes SET prompts_version = 'v1+x' WHERE {ARM}", "under prompts v1+x"),
+        (f"UPDATE factorial_edits SET wins = wins + 1 WHERE {COMMON}", "wins is"),
+        (f"UPDATE factorial_edits SET born = 2 WHERE {COMMON}", "born in 2, proposed by"),
+        (f"UPDATE steps SET result = 'no_edits' WHERE {PROPOSED}", "no_edits, "),
         ("DELETE FROM factorial_run", "before the run has decided"),
         ("UPDATE factorial_run SET n_edits = n_edits + 2", "n_edits is"),
         ("UPDATE factorial_run SET sentinel_wins = 0", "sentinel_wins is"),

@@ -13,11 +13,12 @@ from actors.evolver.compose import compose, render
 from actors.gate.factorial.course import course
 from actors.gate.factorial.states import FactorialEdit, conclude
 from actors.gate.factorial.stepup import evidence_of, step_up
-from actors.gate.phase import edits_as_born, final_rows, logged
+from actors.gate.phase import edits_as_born, final_rows, logged, seen_by
 from actors.ledger.reader import Reader, open_reader
 from actors.workspace.versions import read_skills
 from protocol.evolver import Edit
 from protocol.factorial_rows import (
+    PROMPTS,
     FactorialEditRow,
     FactorialRunRow,
     FactorialScheduleRow,
@@ -85,21 +86,35 @@ def _numbers_follow(reader: Reader, workspace: Path) -> None:
         own = [row for row in rows if row.task_type == schedule.task_type]
         pairs = [row for row in reader.rows(PairRow) if row.task_type == schedule.task_type]
         assert {row.state for row in pairs} <= {"drawn"}
+        names, everyone = ({row.edit_id for row in found} for found in (own, rows))
         ended += course(
             edits_as_born(own),
-            [logged(row) for row in pairs],
+            [seen_by(logged(row), names, everyone - names) for row in pairs],
             Fraction(3, 10),
             until=schedule.n_epochs + 1,
             n_epochs=schedule.n_epochs,
         )
+    common = [row for row in rows if row.task_type == PROMPTS]
+    ids, others = ({row.edit_id for row in found} for found in (common, rows))
+    ended += course(
+        edits_as_born(common),
+        [seen_by(logged(row), ids, others - ids) for row in reader.rows(PairRow)],
+        Fraction(3, 10),
+        until=3,
+        n_epochs=2,
+    )
     decided = step_up(evidence_of(ended), Fraction(run.q), Fraction(run.cap))
     adopted = decided.adopted if run.ok else ()
     assert final_rows(rows, conclude(ended, adopted)) == tuple(rows)
+    assert len(common) > 1, "no edit of the prompts was tested"
     assert (run.n_edits, run.adopted) == (len(decided.p), len(adopted))
+    own_adopted = {row.task_type for row in rows if row.state == "adopted"}
+    prompts = sorted(path.name for path in (workspace / "prompts").iterdir() if path.is_dir())
+    assert prompts == (["v1", "v2"] if PROMPTS in own_adopted else ["v1"])
     versions = sorted(path.name for path in (workspace / "skills").iterdir() if path.is_dir())
-    assert versions == (["v1", "v2"] if adopted else ["v1"])
+    assert versions == (["v1", "v2"] if own_adopted - {PROMPTS} else ["v1"])
     texts = {skill.task_type: skill.text for skill in read_skills(workspace / "skills", "v1")}
-    for task_type in {row.task_type for row in rows if row.state == "adopted"}:
+    for task_type in own_adopted - {PROMPTS}:
         own = [row for row in rows if row.task_type == task_type and not row.sentinel]
         edits = [msgspec.json.decode(row.edit, type=Edit) for row in own]
         on = [place for place, row in enumerate(own) if row.state == "adopted"]

@@ -49,7 +49,11 @@ def _count_by_the_sentinel(workspace: Path) -> None:
         found = database.execute("SELECT task_type, pair, coins FROM pairs WHERE phase = 3")
         for task_type, pair, coins in found.fetchall():
             signs = {edit_id: sign for edit_id, sign, _ in json.loads(coins)}
-            (sign,) = (sign for name, sign in signs.items() if name.endswith("/sentinel"))
+            (sign,) = (
+                sign
+                for name, sign in signs.items()
+                if name.endswith("/sentinel") and not name.startswith("_prompts")
+            )
             a, b = (json.dumps([sign == side]) for side in (1, -1))
             database.execute(
                 "UPDATE pairs SET state = 'drawn', outcome = ?, right_a = ?, right_b = ? "

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from anyio.abc import TaskGroup
 
 from protocol.base import Message, Refused, Request
 from protocol.diagnoser import GetCasePacks
@@ -17,9 +18,10 @@ from protocol.factorial_prompts import (
     ProposePromptEdits,
 )
 from protocol.factorial_rows import PROMPTS, FactorialEditRow, PairRow
+from protocol.ledger import Record
 from protocol.rows import DocumentRow, EditRow, EvaluationRow, StepRow
 from protocol.trainer import Train, TrainingEnded
-from tests.trainer.factorial_house import NOTHING, opened
+from tests.trainer.factorial_house import NOTHING, FactorialHouse, opened
 from tests.trainer.house import CLASSES
 
 pytestmark = pytest.mark.anyio
@@ -161,3 +163,40 @@ async def test_prompts_are_not_proposed_again(tmp_path: Path, phase: int) -> Non
         assert ended.best_hard.prompts == "v2"
         assert known <= {row.edit_id for row in await house.rows(FactorialEditRow)}
         assert [one.run_key[:2] for one in house.proposed_prompts] == ["e1", "e2"]
+
+
+@pytest.mark.parametrize("applied", [True, False])
+async def test_a_death_at_the_commit_of_the_proposal(tmp_path: Path, *, applied: bool) -> None:
+    """Row and edits are there together or not at all; the end is that of an undisturbed run."""
+    ends = []
+    for name in ("whole", "killed"):
+        (tmp_path / name).mkdir()
+        async with opened(tmp_path / name) as (house, tasks):
+            house.prompt_lines = lambda epoch: ["good", f"idle {epoch}"]
+            if name == "killed":
+                await _die_at_the_commit(house, tasks, applied=applied)
+                assert len(house.proposed_prompts) == 1
+            ended = await (await house.start(tasks)).train(Train())
+            assert isinstance(ended, TrainingEnded)
+            keys = [one.run_key[:2] for one in house.proposed_prompts]
+            assert keys == ["e1", *["e1"] * (name == "killed" and not applied), "e2"]
+            tables = (FactorialEditRow, PairRow, StepRow, EvaluationRow)
+            ends.append([await house.rows(table) for table in tables])
+    assert ends[0] == ends[1]
+
+
+async def _die_at_the_commit(house: FactorialHouse, tasks: TaskGroup, *, applied: bool) -> None:
+    real = house._ledger
+
+    async def dying(request: Request[object]) -> Message:
+        rows = request.rows if isinstance(request, Record) else ()
+        if not any(isinstance(row, StepRow) and PROMPTS in row.run_key for row in rows):
+            return await real(request)
+        if applied:
+            await real(request)
+        raise RuntimeError("killed")
+
+    house._ledger = dying  # type: ignore[method-assign]  # it dies once
+    with pytest.raises(RuntimeError, match="killed"):
+        await (await house.start(tasks)).train(Train())
+    house._ledger = real  # type: ignore[method-assign]
