@@ -256,7 +256,7 @@ class DiagnoserSettings(Section, frozen=True, kw_only=True, forbid_unknown_field
 class EvolverSettings(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Edits. edit_budget_*: the learning rate at the first and the last step of the run.
 
-    prompt_edit_budget: edits per slow update of the system prompt and of each tool prompt.
+    prompt_edit_budget: edits per epoch of the system prompt and of each tool prompt.
     consolidate_above: notes in an appendix above which it is compacted.
     similarity: from this share of common words on, an edit counts as one that was rejected.
     """
@@ -283,7 +283,8 @@ class GateSettings(Section, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     design: ``ladder``: one candidate after another (GATE.md); ``factorial``: all undecided edits
         together, decided at the end. The fields below it are of the factorial design alone.
     q: bound of the share of adopted edits that change nothing; profile growth has .20.
-    fold: share of a class's units that proposals may see. candidates: per class and epoch.
+    fold: share of a class's units that proposals may see. candidates: per epoch and class, and as
+        many of all prompts together.
     """
 
     profile: Literal["balanced", "growth", "audit"]
