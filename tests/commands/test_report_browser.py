@@ -94,7 +94,7 @@ def test_the_factorial_gate_renders(browser: Browser, trm: Trm, tmp_path: Path) 
                 "[...document.querySelectorAll('svg.balance')].map(s => s.getBoundingClientRect())"
                 f".filter(b => b.height > 40 && b.left >= 0 && b.right <= {width}).length"
             )
-            == 4
+            == 5
         )
     browser.js("document.querySelector('.glance a').click()")
     assert browser.js("location.hash") == "#c-e1-counting-problem-1"
