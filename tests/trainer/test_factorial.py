@@ -33,11 +33,12 @@ from protocol.factorial import (
 from protocol.factorial_rows import FactorialEditRow, FactorialRunRow, PairRow
 from protocol.gate import RefreshLadder, Trial
 from protocol.ledger import Select, Selected, rows_of
+from protocol.redraws import RedrawRow
 from protocol.row import Row
 from protocol.rows import EditRow, EpochRow, EvaluationRow, OutcomeRow, StepRow
 from protocol.trainer import Train, TrainingEnded
 from tests.support.fakes import FakeAddress
-from tests.trainer.house import CLASSES, QUESTIONS, House, Surroundings
+from tests.trainer.house import CLASSES, QUESTIONS, House, Surroundings, _question
 
 pytestmark = pytest.mark.anyio
 
@@ -46,13 +47,17 @@ ON = ("gate.design=factorial", "trainer.slow_update=false", "gate.budget=84")
 
 
 class FactorialHouse(House):
-    """The house with a real gate. lines: what the editor appends, by epoch and class."""
+    """The house with a real gate. lines: what the editor appends, by epoch and class.
+
+    more: units of a class beyond those of the house.
+    """
 
     def __init__(self, database: Database, *assignments: str) -> None:
         super().__init__(database, *ON, *assignments)
         self.lines: Callable[[int, str], list[str]] = lambda epoch, _: ["good"] * (epoch == 1)
         self.on_gate: Callable[[Request[object]], None] = lambda _: None
         self.proposed: list[ProposeEdits] = []
+        self.more = 0
         self.gate: GateActor
 
     async def open_gate(self, tasks: TaskGroup) -> None:
@@ -79,7 +84,7 @@ class FactorialHouse(House):
             units=tuple(
                 Unit(unit_id=q.question_id, video_id=q.video_id, task_type=name, questions=(q,))
                 for name in CLASSES
-                for q in QUESTIONS[name]
+                for q in (*QUESTIONS[name], *(_question(name, 20 + i) for i in range(self.more)))
             )
         )
 
@@ -286,6 +291,29 @@ async def test_a_stop_and_an_absent_editor(tmp_path: Path) -> None:
         ended = await (await house.start(tasks)).train(Train())
         assert isinstance(ended, TrainingEnded)
         assert (ended.status, ended.best_hard.skills) == ("done", "v2")
+
+
+async def test_P1_4_P1_5_garbled_editor_draws_are_drawn_anew(tmp_path: Path) -> None:
+    """P1-4, P1-5: nothing is proposed from them, by agent or judge, nor are they replayed."""
+    async with opened(tmp_path, "gate.fold=0.5") as (house, tasks):
+        house.more = 6
+        house.garble = lambda request: request.run_key.endswith("/rollout")
+        refused = await (await house.start(tasks)).train(Train())
+        assert isinstance(refused, Refused)
+        assert "could not be read" in refused.what
+        house.garble, house.degraded = lambda _: False, True
+        refused = await (await house.start(tasks)).train(Train())
+        assert isinstance(refused, Refused)
+        assert "degraded" in refused.what
+        assert not house.proposed
+        house.degraded = False
+        house.rolled.clear()
+        ended = await (await house.start(tasks)).train(Train())
+        assert isinstance(ended, TrainingEnded)
+        drawn = {one.salt for one in house.rolled if one.run_key.startswith("e1/")}
+        redrawn = {row.pass_key: row.number for row in await house.rows(RedrawRow)}
+        assert max(redrawn.values()) == 2
+        assert {f"seed{house.config.run.seed}/e1/again2"} <= drawn
 
 
 def test_a_new_edit_joins_groups() -> None:
