@@ -29,6 +29,7 @@ from actors.dataset.pools import load_frozen
 from actors.dataset.questions import load_dataset
 from actors.embedder.actor import check_embedder
 from actors.factorial_config import fixed_problems
+from actors.launch_changes import accepted_lines, setting_changes
 from actors.launch_data import check_data, check_skills
 from actors.launch_places import Findings, places_of, places_of_broken, with_places
 from actors.llm.endpoints import resolve_endpoints
@@ -178,15 +179,20 @@ def _resume(
     changed = changed_keys(stored, config)
     if problems := fixed_problems(stored, config, changed):
         raise ConfigError(problems)
-    accepted = _accepted(workspace, changed, accept)
+    accepted = accepted_lines(workspace, changed, accept)
     trees_sha256 = _check_inputs(workspace, config, places, manifest, began=stored)
     _check_log(workspace)
     settings = _settings_sha256(config)
     if settings != manifest.settings_sha256:
-        changes = {"settings_sha256": settings, "trees_sha256": trees_sha256}
-        write_manifest(workspace, msgspec.structs.replace(manifest, **changes))
+        renewed = msgspec.structs.replace(
+            manifest,
+            settings_sha256=settings,
+            trees_sha256=trees_sha256,
+            changes=(*manifest.changes, *setting_changes(changed, manifest.epoch)),
+        )
+        write_manifest(workspace, renewed)
     write_atomic(stored_path, dump_config(config).encode())
-    return Launch(config, _paths(workspace, places), manifest.run_id, True, lock, tuple(accepted))
+    return Launch(config, _paths(workspace, places), manifest.run_id, True, lock, accepted)
 
 
 def _check_log(workspace: Path) -> None:
@@ -233,27 +239,6 @@ def _begun_with(workspace: Path, manifest: Manifest) -> Config:
             ]
         )
     return stored
-
-
-def _accepted(
-    workspace: Path, changed: Sequence[tuple[str, object, object]], accept: Sequence[str]
-) -> list[str]:
-    """The changes in words. Raises ConfigError for one that was not accepted, or never made."""
-    lines = {key: f"{key}: {old!r} -> {new!r}" for key, old, new in changed}
-    refused = [key for key in lines if key not in accept]
-    if refused:
-        flags = " ".join(f"--accept-change {key}" for key in refused)
-        raise ConfigError(
-            [
-                f"{workspace} was begun with other settings:",
-                *(f"  {lines[key]}" for key in refused),
-                f"Take them back, or accept each of them: {flags}",
-            ]
-        )
-    unknown = sorted(set(accept) - lines.keys())
-    if unknown:
-        raise ConfigError([f"--accept-change {key}: does not differ" for key in unknown])
-    return [lines[key] for key in accept]
 
 
 def _check_inputs(

@@ -83,9 +83,6 @@ log = structlog.get_logger("gate")
 R = TypeVar("R")
 T = TypeVar("T", bound=Row)
 
-CALLS_PER_ROLLOUT = 4.0
-"""Of a typical agent, for the estimate that is told before the first draw."""
-
 
 class Peer(Protocol):
     """Something that can be asked."""
@@ -179,7 +176,7 @@ async def plan_factorial(desk: Desk, request: PlanFactorial) -> FactorialPlan | 
         n_pairs=schedule.n_pairs,
         draws=schedule.draws,
         rollouts=schedule.rollouts,
-        lines=tuple(preview_lines(shown, CALLS_PER_ROLLOUT, None)),
+        lines=tuple(preview_lines(shown)),
     )
 
 

@@ -154,7 +154,11 @@ def test_all_that_is_wrong_with_endpoints(trm: Trm, tmp_path: Path) -> None:
         )
         out = trm("train", config, "--check", expect=2).out
     about = {
-        name: [line for line in out.splitlines() if f" {name}" in line[:40] and line[:2] in ("X ", "! ")]
+        name: [
+            line
+            for line in out.splitlines()
+            if f" {name}" in line[:40] and line[:2] in ("X ", "! ")
+        ]
         for name in ("down", "wrong", "deeper", "free", "thinker", "short")
     }
     assert (

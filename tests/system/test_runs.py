@@ -16,6 +16,7 @@ import msgspec
 import pytest
 
 from actors.config import ROOT
+from actors.workspace.manifest import read_manifest
 from tests.system.runs import SMALL, events, result_of, run_to_end, running, settings
 
 pytestmark = [pytest.mark.system, pytest.mark.timeout(180)]
@@ -216,12 +217,14 @@ def ended(tmp_path: Path, undisturbed: Path) -> Path:
 
 
 def test_an_accepted_change_is_on_record(ended: Path) -> None:
-    """What was accepted stands in the log, and holds for the next resume."""
+    """What was accepted stands in the log and in every result, and holds for the next resume."""
     change = ("--set", "gate.alpha_small=0.1", "--accept-change", "gate.alpha_small")
     run_to_end("--resume", str(ended), *change)
     accepted = [e["change"] for e in events(ended) if e["event"] == "config.change_accepted"]
     assert accepted == ["gate.alpha_small: 0.2 -> 0.1"]
-    run_to_end("--resume", str(ended))
+    done = run_to_end("--resume", str(ended))
+    assert "gate.alpha_small: 0.2 -> 0.1 after epoch 2." in done.stdout
+    assert [str(one) for one in read_manifest(ended).changes] == [f"{accepted[0]} after epoch 2"]
 
 
 @pytest.mark.parametrize(

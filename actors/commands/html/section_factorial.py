@@ -152,8 +152,8 @@ def _sentinels(view: FactorialView) -> Markup:
     note = (
         f"Edits that change nothing, one per class, tested like the others. Together they won "
         f"{share_words(run.sentinel_wins, run.sentinel_losses)} of the pairs with a better arm; "
-        f"p = {exact(run.sentinel_p)}, corrected for having looked at each of them. {verdict} The "
-        "band holds a coin 95 times in 100 at any one pair."
+        f"p = {exact(run.sentinel_p)}, two-sided, corrected for having looked at each. {verdict} "
+        "The band holds a coin 95 times in 100 at any one pair."
     )
     pairs = {own.task_type: own for own in view.classes}
     figures = [_sentinel(one, pairs[one.row.task_type], view) for one in view.sentinels]
@@ -171,7 +171,8 @@ def _sentinel(one: EditView, own: ClassView, view: FactorialView) -> Markup:
         balance_path(one, [phase.planned for phase in own.phases], None),
         el(
             "small",
-            f"W {share_words(wins, losses)} [{low:.0%}, {high:.0%}]; p {exact(one.coin_p)}",
+            f"W {share_words(wins, losses)} [{low:.0%}, {high:.0%}]; "
+            f"two-sided p {exact(one.coin_p)}",
         ),
     )
 
