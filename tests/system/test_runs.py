@@ -88,7 +88,7 @@ def test_a_drained_run_resumes_to_the_same_end(
     """SIGTERM in the middle of an epoch, then --resume: same rows, same documents."""
     workspace = tmp_path / "run"
     with running(*settings(SMALL), "--workspace", str(workspace)) as run:
-        run.wait_for("step.done", "epoch=1")
+        run.wait_for("step.done ", " e1 ")
         run.signal(signal.SIGTERM)
         assert run.finish(75) == ""
     done = run_to_end("--resume", str(workspace))
@@ -127,7 +127,7 @@ def test_a_killed_run_resumes_to_the_same_end(
     """kill -9 after the first checkpoint: the other process finds whole files only."""
     workspace = tmp_path / "run"
     with running(*settings(SMALL), "--workspace", str(workspace)) as run:
-        run.wait_for("epoch.start", "epoch=2")
+        run.wait_for("epoch.start ", " e2")
         run.signal(signal.SIGKILL)
         run.finish(-signal.SIGKILL)
     run_to_end("--resume", str(workspace))
