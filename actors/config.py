@@ -74,6 +74,7 @@ FREE_ON_RESUME = (
 
 Tree = dict[str, object]
 _OPEN = "extra_body"  # a mapping whose keys are the server's, not ours
+_MOST_MEANT = 3  # keys that are offered for one that is unknown
 
 
 class ConfigError(ValueError):
@@ -147,13 +148,21 @@ def _leaves(tree: Mapping[str, object], prefix: str = "") -> Iterator[tuple[str,
 
 
 def _nearest(name: str, known: Sequence[str]) -> str:
+    """What may have been meant: the same last part, else what begins so, else what looks alike."""
     leaf = name.rsplit(".", 1)[-1]
-    by_leaf = [candidate for candidate in known if candidate.rsplit(".", 1)[-1] == leaf]
-    close = by_leaf or difflib.get_close_matches(name, known, n=1, cutoff=0.4)
+    leaves = {candidate: candidate.rsplit(".", 1)[-1] for candidate in known}
+    close = [candidate for candidate in known if leaves[candidate] == leaf][:1]
     if not close:
-        leaves = {candidate.rsplit(".", 1)[-1]: candidate for candidate in known}
-        close = [leaves[hit] for hit in difflib.get_close_matches(leaf, list(leaves), n=1)]
-    return f"; did you mean {close[0]!r}?" if close else "; see config/default.yaml"
+        begun = [key for key in known if (key if "." in name else leaves[key]).startswith(name)]
+        close = difflib.get_close_matches(name, begun, n=_MOST_MEANT, cutoff=0.0)
+    if not close:
+        close = difflib.get_close_matches(name, known, n=1, cutoff=0.4)
+    if not close:
+        by_leaf = {last: candidate for candidate, last in leaves.items()}
+        close = [by_leaf[hit] for hit in difflib.get_close_matches(leaf, list(by_leaf), n=1)]
+    if not close:
+        return "; see config/default.yaml"
+    return f"; did you mean {' or '.join(map(repr, close))}?"
 
 
 def _overlay(

@@ -15,7 +15,9 @@ from protocol.ledger import Where
 from protocol.rows import EpochRow, EvaluationRow, OutcomeRow, SlowRow
 
 __all__ = [
+    "bound_brief",
     "bound_lines",
+    "brief",
     "curves_table",
     "epochs_table",
     "outcomes_on_test",
@@ -61,40 +63,50 @@ def epochs_table(reader: Reader) -> Group:
             counted = (str(epoch.tests), str(epoch.accepted), f"{epoch.sum_alpha:.1f}")
         table.add_row(
             "seed" if row.epoch == 0 else str(row.epoch),
-            _brief(row.package),
+            brief(row.package),
             percent(row.right, row.planned),
             *((str(row.missing),) if lost else ()),
             *counted,
             slow[row.epoch].result if row.epoch in slow else "",
         )
     words = prose(
-        "package: v5+v3 is skills/v5 with prompts/v3. luck: of the accepted edits at most so many",
-        "are expected to change nothing. slow: the slow update, one rewrite of all documents at",
-        "an epoch's end, kept only if val shows no harm. More:",
-        "docs/concepts.md#the-end-of-an-epoch",
+        "package: v5+v3 is skills/v5 with prompts/v3. luck: accepted edits that change nothing, at",
+        "most so many on average. slow: the slow update, one rewrite of all documents at an",
+        "epoch's end, kept only if val shows no harm. More: docs/concepts.md#the-end-of-an-epoch",
     )
     return Group(table, words, prose(*bound_lines(list(rows.values()))))
 
 
-def _brief(package: Package) -> str:
+def brief(package: Package) -> str:
+    """``v5+v3``, for a column."""
     return f"{package.skills}+{package.prompts}"
 
 
 def bound_lines(epochs: Sequence[EpochRow]) -> list[str]:
-    """How many accepted edits may change nothing, and which tests that does not cover."""
-    bound = sum(row.sum_alpha for row in epochs)
-    seeded = sum(row.seed_draws for row in epochs)
-    whose = "accepted by the other tests" if seeded else "that the run accepted"
-    lines = [
-        f"Of all edits {whose}, at most {bound:.1f} are expected to change nothing",
-        "(untestable candidates count in it: whether one is, hangs on the snapshot).",
+    """Which tests are not covered, and of the other edits how many may change nothing."""
+    bound, seeded = _bounds(epochs)
+    if not seeded:
+        return [f"Of all accepted edits at most {bound:.1f} are expected to change nothing."]
+    return [
+        f"Not covered: {_tests(seeded)} against the seed's own answers, which also chose the diag "
+        "questions, so that they are easier to pass.",
+        f"Of the edits that other tests accepted at most {bound:.1f} are expected to change "
+        "nothing.",
     ]
-    if seeded:
-        lines += [
-            f"Not covered: {seeded} tests against the seed's own answers, which also chose the",
-            "diag questions; they are easier to pass (gate.seed_draw: false draws afresh).",
-        ]
-    return lines
+
+
+def bound_brief(epochs: Sequence[EpochRow]) -> str:
+    """The same for a narrow card."""
+    bound, seeded = _bounds(epochs)
+    return f"at most {bound:.1f} by luck" + (f", {_tests(seeded)} not covered" if seeded else "")
+
+
+def _bounds(epochs: Sequence[EpochRow]) -> tuple[float, int]:
+    return sum(row.sum_alpha for row in epochs), sum(row.seed_draws for row in epochs)
+
+
+def _tests(number: int) -> str:
+    return "1 test" if number == 1 else f"{number} tests"
 
 
 def review(reader: Reader, seed: Package, best: Package) -> McNemar:

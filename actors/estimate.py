@@ -30,6 +30,8 @@ at once, such as the simulator, that is nearly all. The hours are "about": secon
 call alone on a warm connection, so that a server that slows down under load takes longer; fewer
 calls per rollout than assumed take less.
 
+A run with the factorial gate has its schedule instead, and ``factorial_estimate``.
+
 Left out: tries that fail, answers from the cache, null comparisons, an end by patience.
 """
 
@@ -49,11 +51,13 @@ __all__ = [
     "TYPICAL",
     "ClassShape",
     "Estimate",
+    "Passes",
     "Range",
     "Rates",
     "RoleRate",
     "RunShape",
     "estimate",
+    "factorial_estimate",
 ]
 
 CALLS_PER_ROLLOUT = 4.0
@@ -146,6 +150,18 @@ class Range(msgspec.Struct, frozen=True):
         return Range(self.expected * factor, self.most * factor)
 
 
+class Passes(msgspec.Struct, frozen=True, kw_only=True):
+    """What a run with the factorial gate does beside its schedule, and how hard the seed finds it.
+
+    val, test: questions. test_seed, wrong: as of ``RunShape``.
+    """
+
+    val: int
+    test: int
+    test_seed: bool
+    wrong: float
+
+
 NOTHING = Range(0.0, 0.0)
 
 
@@ -188,6 +204,21 @@ def estimate(shape: RunShape, rates: Rates) -> Estimate:
         usd=usd,
         hours=_hours(shape, rates, rollouts, sum(calls.values(), NOTHING)),
     )
+
+
+def factorial_estimate(
+    passes: Passes, *, drawn: int, learned: int, proposals: int, calls_per_rollout: float
+) -> tuple[float, float]:
+    """Rollouts and calls of a whole run with the factorial gate.
+
+    drawn: rollouts of its schedule; learned: of them, those that proposals are made from.
+    Val is answered under the seed package and under the one that the decision makes, test under
+    the latter: before it the package does not change.
+    """
+    evaluated = 2 * passes.val + passes.test * (2 if passes.test_seed else 1)
+    rollouts = float(drawn + evaluated)
+    others = learned * passes.wrong + EDITOR * proposals
+    return rollouts, rollouts * calls_per_rollout + others
 
 
 def _grown(rates: Rates) -> RoleRate:

@@ -6,7 +6,6 @@ one takes the workspace's lock before it reads anything, and changes nothing if 
 
 from __future__ import annotations
 
-import hashlib
 import os
 import resource
 from collections.abc import Callable, Mapping, Sequence, Set
@@ -22,33 +21,39 @@ from actors.config import (
     changed_keys,
     dump_config,
     load_config,
-    subject_of,
 )
 from actors.dataset.errors import DataError
 from actors.dataset.pools import load_frozen
 from actors.dataset.questions import load_dataset
 from actors.embedder.actor import check_embedder
 from actors.factorial_config import fixed_problems
+from actors.launch_changes import accepted_lines, setting_changes
 from actors.launch_data import check_data, check_skills
 from actors.launch_places import Findings, places_of, places_of_broken, with_places
+from actors.launch_settings import (
+    CONFIG,
+    begun_with,
+    finish_settings,
+    put_settings,
+    settings_sha256,
+)
 from actors.llm.endpoints import resolve_endpoints
 from actors.places import to_write
 from actors.system import Paths, local_model
 from actors.twin.catalog import LoadError, load_catalog
 from actors.video.fingerprint import trees_fingerprint
-from actors.workspace.atomic import sweep_tmp, write_atomic
+from actors.workspace.atomic import sweep_tmp
 from actors.workspace.create import init_workspace_from_seed, latest_workspace, next_workspace
 from actors.workspace.errors import WorkspaceError
 from actors.workspace.files import sha256_hex
 from actors.workspace.lock import WorkspaceLock
-from actors.workspace.manifest import read_manifest, write_manifest
+from actors.workspace.manifest import read_manifest
 from actors.workspace.seed import BASELINE, open_seed
 from protocol.settings import Config
 from protocol.workspace import Manifest
 
 __all__ = ["Launch", "check_surroundings", "check_world", "fresh", "resume", "resume_problems"]
 
-CONFIG = "config.yaml"
 _OTHER_FILES = 200  # databases, logs, trees, a Redis pool
 DEMO = ROOT / "config" / "demo.yaml"
 
@@ -74,12 +79,12 @@ def fresh(config_path: Path | None, assignments: Sequence[str], workspace: Path 
     config, places, trees_sha256 = _looked_at(source, assignments)
     free = workspace or next_workspace(to_write(config.run.workspaces), config.run.name)
     chosen = free.resolve()
-    run_id = f"{config.run.name}-{_settings_sha256(config)[:8]}"
+    run_id = f"{config.run.name}-{settings_sha256(config)[:8]}"
     init_workspace_from_seed(
         places["seed"],
         chosen,
         run_id,
-        settings_sha256=_settings_sha256(config),
+        settings_sha256=settings_sha256(config),
         trees_sha256=trees_sha256,
         beside={CONFIG: dump_config(config).encode()},
     )
@@ -170,23 +175,27 @@ def _resume(
 ) -> Launch:
     sweep_tmp(workspace)
     manifest = read_manifest(workspace)
-    stored_path = workspace / CONFIG
-    stored = _begun_with(workspace, manifest)
-    source = config_path or stored_path
+    finish_settings(workspace, manifest)
+    stored = begun_with(workspace, manifest)
+    source = config_path or workspace / CONFIG
     config, places = _with_places(load_config(source, assignments), source)
     check_surroundings(config)
     changed = changed_keys(stored, config)
     if problems := fixed_problems(stored, config, changed):
         raise ConfigError(problems)
-    accepted = _accepted(workspace, changed, accept)
+    accepted = accepted_lines(workspace, changed, accept)
     trees_sha256 = _check_inputs(workspace, config, places, manifest, began=stored)
     _check_log(workspace)
-    settings = _settings_sha256(config)
+    settings, renewed = settings_sha256(config), manifest
     if settings != manifest.settings_sha256:
-        changes = {"settings_sha256": settings, "trees_sha256": trees_sha256}
-        write_manifest(workspace, msgspec.structs.replace(manifest, **changes))
-    write_atomic(stored_path, dump_config(config).encode())
-    return Launch(config, _paths(workspace, places), manifest.run_id, True, lock, tuple(accepted))
+        renewed = msgspec.structs.replace(
+            manifest,
+            settings_sha256=settings,
+            trees_sha256=trees_sha256,
+            changes=(*manifest.changes, *setting_changes(changed, manifest.epoch)),
+        )
+    put_settings(workspace, config, manifest, renewed)
+    return Launch(config, _paths(workspace, places), manifest.run_id, True, lock, accepted)
 
 
 def _check_log(workspace: Path) -> None:
@@ -206,7 +215,7 @@ def resume_problems(workspace: Path) -> tuple[tuple[str, ...], tuple[str, ...]]:
     here: list[str] = []
     try:
         manifest = read_manifest(workspace)
-        config = _begun_with(workspace, manifest)
+        config = begun_with(workspace, manifest)
         config, places = _with_places(config, workspace / CONFIG)
     except (ConfigError, WorkspaceError, OSError) as error:
         return (str(error),), ()
@@ -219,41 +228,6 @@ def resume_problems(workspace: Path) -> tuple[tuple[str, ...], tuple[str, ...]]:
     except ConfigError as error:
         here.append(str(error))
     return tuple(own), tuple(here)
-
-
-def _begun_with(workspace: Path, manifest: Manifest) -> Config:
-    """The run's own configuration. Raises ConfigError if it is another than it was."""
-    stored = load_config(workspace / CONFIG)
-    if _settings_sha256(stored) != manifest.settings_sha256:
-        raise ConfigError(
-            [
-                f"{workspace / CONFIG}: is not what the run was begun with (its settings have "
-                "another fingerprint than manifest.json says)",
-                "Restore the file; to change a setting, give --set KEY=VALUE --accept-change KEY",
-            ]
-        )
-    return stored
-
-
-def _accepted(
-    workspace: Path, changed: Sequence[tuple[str, object, object]], accept: Sequence[str]
-) -> list[str]:
-    """The changes in words. Raises ConfigError for one that was not accepted, or never made."""
-    lines = {key: f"{key}: {old!r} -> {new!r}" for key, old, new in changed}
-    refused = [key for key in lines if key not in accept]
-    if refused:
-        flags = " ".join(f"--accept-change {key}" for key in refused)
-        raise ConfigError(
-            [
-                f"{workspace} was begun with other settings:",
-                *(f"  {lines[key]}" for key in refused),
-                f"Take them back, or accept each of them: {flags}",
-            ]
-        )
-    unknown = sorted(set(accept) - lines.keys())
-    if unknown:
-        raise ConfigError([f"--accept-change {key}: does not differ" for key in unknown])
-    return [lines[key] for key in accept]
 
 
 def _check_inputs(
@@ -296,11 +270,6 @@ def _to_resume(
         hint = "; CONFIG goes before --resume" if found.suffix in (".yaml", ".yml") else ""
         raise ConfigError([f"--resume {found}: is no workspace (it has no manifest.json){hint}"])
     return found.resolve()
-
-
-def _settings_sha256(config: Config) -> str:
-    """Fingerprint of what makes it this run: pace and place do not."""
-    return hashlib.sha256(msgspec.json.encode(subject_of(config), order="sorted")).hexdigest()
 
 
 def _with_places(config: Config, source: Path) -> tuple[Config, dict[str, Path]]:

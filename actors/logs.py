@@ -11,7 +11,7 @@ import logging
 import os
 import re
 import sys
-from collections.abc import Callable, Mapping, MutableMapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
@@ -20,6 +20,8 @@ from typing import TextIO, cast
 import msgspec
 import structlog
 from structlog.typing import EventDict, Processor, WrappedLogger
+
+from actors.log_lines import for_console
 
 __all__ = ["configure_logs", "masked"]
 
@@ -135,18 +137,9 @@ def _drop_quiet(_: WrappedLogger, __: str, event: EventDict) -> EventDict:
     return event
 
 
-def _for_console(_: WrappedLogger, __: str, event: MutableMapping[str, object]) -> EventDict:
-    """The console shows the time of day, and no run id: it shows one run. The file keeps both."""
-    event.pop("run_id", None)
-    event.pop("workspace", None)
-    stamp = event.get("timestamp")
-    if isinstance(stamp, str):
-        event["timestamp"] = stamp[11:19]
-    line = event.get("line")
-    if isinstance(line, str):
-        loud = {"level": event["level"]} if event.get("level") in ("warning", "error") else {}
-        return {"timestamp": event.get("timestamp", ""), **loud, "event": line}
-    return event
+def _for_console(_: WrappedLogger, __: str, event: EventDict) -> EventDict:
+    """What people read; the file has been written already."""
+    return for_console(event)
 
 
 class _Tap:
@@ -208,7 +201,8 @@ def configure_logs(
             _for_console,
             structlog.dev.ConsoleRenderer(
                 colors=colours,
-                pad_event_to=20,
+                pad_event_to=0,
+                sort_keys=False,
                 exception_formatter=structlog.dev.plain_traceback,
             ),
         ],

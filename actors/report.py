@@ -15,15 +15,22 @@ from actors.config import agent_of
 from actors.curves import curves_table, epochs_table, outcomes_on_test, review
 from actors.dataset.pools import load_frozen
 from actors.dataset.questions import load_dataset
-from actors.estimate import CALLS_PER_ROLLOUT, SIMULATED_CALLS_PER_ROLLOUT
+from actors.estimate import CALLS_PER_ROLLOUT, SIMULATED_CALLS_PER_ROLLOUT, Passes
 from actors.factorial_report import (
     factorial_epochs,
     factorial_part,
+    factorial_truth,
     schedule_text,
     true_gains,
 )
 from actors.factorial_view import FactorialView, factorial_view, void_words
-from actors.gate.package_power import PackagePower, package_power
+from actors.gate.package_power import (
+    PackagePower,
+    forecast_power,
+    package_power,
+    seed_pass_power,
+)
+from actors.launch_changes import changes_words
 from actors.ledger.reader import Reader, open_reader
 from actors.run_shape import run_shape
 from actors.runtime.supervisor import Supervisor
@@ -53,6 +60,7 @@ from actors.trainer.score import mcnemar
 from actors.twin.truth import class_accuracy, classify, prompts_text
 from actors.twin.world import load_world
 from actors.verdict import Compared, Learnt, verdict
+from actors.workspace.manifest import read_manifest
 from actors.workspace.versions import read_prompts
 from protocol.base import Refused
 from protocol.baseline import SeedOutcomes
@@ -60,6 +68,7 @@ from protocol.dataset import DataSummary, DescribeData, GetPool, PlanEpoch, Ques
 from protocol.documents import Package
 from protocol.factorial import GetUnits
 from protocol.gate import GetPower, LadderSize
+from protocol.ledger import Select, Where, rows_of
 from protocol.rows import DecisionRow, EpochRow, EvaluationRow, StepRow
 from protocol.settings import Config
 from protocol.trainer import TrainingEnded
@@ -102,7 +111,7 @@ async def preflight_report(system: Supervisor, config: Config, paths: Paths) -> 
     )
     parts: list[Table | Group | Text] = [
         preflight_table(data, plan, power, config.trainer),
-        packages_text([("val", _seen(val, right)), ("test", _seen(test, right))]),
+        packages_text(await _packages(system, right)),
         cost_text(shape, simulated="search" in simulated_roles(config)),
     ]
     if not seed_serves(config, paths.workspace):
@@ -119,25 +128,63 @@ async def _factorial_preflight(
         return f"{found.what}\n{found.remedy}\n" + "\n".join(found.details)
     seeded = await system.address("baseline").ask(SeedOutcomes())
     right = {outcome.question_id: outcome.right for outcome in seeded.outcomes}
-    pools = [
-        (pool, _seen((await system.address("dataset").ask(GetPool(pool=pool))).questions, right))
-        for pool in ("val", "test")
-    ]
     simulated = "search" in simulated_roles(config)
     calls = SIMULATED_CALLS_PER_ROLLOUT if simulated else CALLS_PER_ROLLOUT
     parts: list[Table | Group | Text] = [
-        schedule_text(config, data, found.units, calls),
-        packages_text(pools),
+        schedule_text(
+            config, data, found.units, calls, await _passes(system, config, paths, right)
+        ),
+        packages_text(await _packages(system, right)),
     ]
     if not seed_serves(config, paths.workspace):
         parts.append(_foreign_baseline(config, paths))
     return render(parts)
 
 
-def _seen(questions: Sequence[Question], right: Mapping[str, bool]) -> PackagePower:
-    """What the pool can resolve, by the seed's answers: sizes alone, nothing is chosen by them."""
-    wrong = sum(not right.get(question.question_id, False) for question in questions)
-    return package_power(len(questions), wrong)
+async def _packages(
+    system: Supervisor, right: Mapping[str, bool]
+) -> list[tuple[str, PackagePower]]:
+    """What val and test can resolve of a whole package. right: in the baseline.
+
+    Val by the seed's own pass, where the run has it already, else by trainval's share of wrong
+    answers. Test was chosen blind: its own answers count there.
+    """
+    dataset = system.address("dataset")
+    diag, val, test = [
+        (await dataset.ask(GetPool(pool=pool))).questions for pool in ("diag", "val", "test")
+    ]
+    of_val = Select(table=EvaluationRow.TABLE, where=(Where(column="pool", value="val"),))
+    passes = rows_of(EvaluationRow, await system.address("ledger").ask(of_val))
+    trainval = (*diag, *val)
+    return [
+        (
+            "val",
+            seed_pass_power(passes)
+            or forecast_power(len(val), _wrong(trainval, right), len(trainval)),
+        ),
+        ("test", package_power(len(test), _wrong(test, right))),
+    ]
+
+
+async def _passes(
+    system: Supervisor, config: Config, paths: Paths, right: Mapping[str, bool]
+) -> Passes:
+    """What is answered beside a schedule."""
+    val, test = [
+        (await system.address("dataset").ask(GetPool(pool=pool))).questions
+        for pool in ("val", "test")
+    ]
+    told = config.trainer.run_holdout_eval
+    return Passes(
+        val=len(val),
+        test=len(test) if told else 0,
+        test_seed=told and not seed_serves(config, paths.workspace),
+        wrong=1.0 - sum(right.values()) / len(right) if right else 0.0,
+    )
+
+
+def _wrong(questions: Sequence[Question], right: Mapping[str, bool]) -> int:
+    return sum(not right.get(question.question_id, False) for question in questions)
 
 
 def _foreign_baseline(config: Config, paths: Paths) -> Text:
@@ -146,7 +193,8 @@ def _foreign_baseline(config: Config, paths: Paths) -> Text:
     return Text(
         "The seed's baseline was answered by another agent, so it serves for the split only:\n"
         f"  seed  {info.agent}\n  run   {agent_of(config)}\n"
-        "This run draws every baseline itself. 'wrong' and the gains above are the other agent's."
+        "This run draws every baseline itself. 'wrong' and the gains above are the other agent's, "
+        "but for those that name this run."
     )
 
 
@@ -176,6 +224,8 @@ def final_report(
         parts.append(
             _lead(config, ended, _verdict(reader, ended, together, tested), simulated=known)
         )
+        if changed := changes_words(read_manifest(paths.workspace).changes):
+            parts.append(prose(changed))
         parts.append(
             epochs_table(reader) if together is None else factorial_epochs(reader, together)
         )
@@ -187,7 +237,8 @@ def final_report(
         if tested is not None or steps:
             parts.append(classes_table(steps, tested))
         if together is not None:
-            parts.append(factorial_part(reader, _worth(reader, config, paths, questions)))
+            gains = _worth(reader, config, paths, questions)
+            parts += [factorial_part(together, gains), *factorial_truth(together, gains)]
         if known and together is None:
             parts.append(truth_table(_truths(reader, paths, ended.seed_package, questions)))
         parts.append(calls_table(reader, result.restarts, result.seconds))

@@ -59,6 +59,10 @@ _RESULTS = {
     "undecided": "undecided",
 }
 _ALL = "all"
+# val and no other pool is judged on the classes that train, and was chosen by the answers
+_OF_TRAINED = {"val": " of a class that trains"}
+_CHOSEN = {"val": "; its count on val itself is no forecast, as val was chosen by it"}
+_COUNTED = {"baseline": "", "run": " in this run"}
 
 
 class OnTest(msgspec.Struct, frozen=True):
@@ -182,16 +186,22 @@ def packages_text(pools: Sequence[tuple[str, PackagePower]]) -> Text:
     return Text("\n").join(
         prose(
             f"A whole package on {pool}, {power.n_questions} questions at {power.alpha:g}:",
-            f"{seen_words(power)}.",
+            f"{seen_words(power, pool)}.",
         )
         for pool, power in pools
     )
 
 
-def seen_words(power: PackagePower) -> str:
-    """The gains of a whole package that a pool can see; what it would take, where there is none."""
+def seen_words(power: PackagePower, pool: str) -> str:
+    """The gains of a whole package that ``pool`` can see, and how many are wrong for that.
+
+    Where a gain is out of reach, what it would take.
+    """
+    if not power.n_questions:
+        return f"no gain is found: it holds no question{_OF_TRAINED.get(pool, '')}"
     if power.gain_50 is not None and power.gain_80 is not None:
-        return f"a gain of +{power.gain_50:.1%} is found with p=.5, +{power.gain_80:.1%} with p=.8"
+        found = f"a gain of +{power.gain_50:.1%} is found with p=.5, +{power.gain_80:.1%} with p=.8"
+        return found if power.basis == "baseline" else f"{found}, {_wrong_words(power, pool)}"
     much = "no gain, however large, is found with p=.8"
     if power.gain_50 is None:
         much = "no gain, however large, is found even with p=.5"
@@ -199,7 +209,17 @@ def seen_words(power: PackagePower) -> str:
         much = f"a gain of +{power.gain_50:.1%} is found with p=.5; {much}"
     enough = enough_questions(power)
     remedy = "more questions" if enough is None else f"about {enough} such questions"
-    return f"{much}, as {power.n_wrong} of them are wrong; {remedy} would bring one within reach"
+    return f"{much}, {_wrong_words(power, pool)}; {remedy} would bring one within reach"
+
+
+def _wrong_words(power: PackagePower, pool: str) -> str:
+    """How many are wrong, and how that is known."""
+    if power.basis == "trainval":
+        return (
+            f"if about {power.n_wrong} of them are wrong (an estimate: the baseline's share of "
+            f"wrong answers over trainval{_CHOSEN.get(pool, '')})"
+        )
+    return f"as {power.n_wrong} of them are wrong{_COUNTED[power.basis]}"
 
 
 def cost_text(shape: RunShape, *, simulated: bool) -> Text:

@@ -14,9 +14,26 @@ __all__ = [
     "PromptsSaved",
     "SavePrompts",
     "SaveSkills",
+    "SettingChange",
     "SkillsSaved",
     "UpdateManifest",
 ]
+
+
+class SettingChange(Message, frozen=True, kw_only=True, tag=True):
+    """A setting that decides results and was changed on purpose when a run was resumed.
+
+    before, after: the values as text. after_epoch: the last epoch that was whole by then (0: none).
+    """
+
+    key: str
+    before: str
+    after: str
+    after_epoch: int
+
+    def __str__(self) -> str:
+        when = f"after epoch {self.after_epoch}" if self.after_epoch else "in epoch 1"
+        return f"{self.key}: {self.before} -> {self.after} {when}"
 
 
 class Manifest(Message, frozen=True, kw_only=True, tag=True):
@@ -25,6 +42,8 @@ class Manifest(Message, frozen=True, kw_only=True, tag=True):
     epoch: the last epoch that is whole (0: none).
     *_sha256: what the run was begun with: the settings that decide results, the baseline's bytes,
     the bytes of every video tree. A resumed run must find them the same.
+    changes: settings that were changed on the way and accepted by name, oldest first; the
+    settings' fingerprint is that of the changed ones.
     """
 
     run_id: str
@@ -36,6 +55,7 @@ class Manifest(Message, frozen=True, kw_only=True, tag=True):
     best_hard: Package
     best_mixed: Package
     epoch: int
+    changes: tuple[SettingChange, ...] = ()
 
 
 class GetManifest(Request[Manifest], frozen=True, kw_only=True, tag=True):

@@ -12,13 +12,15 @@ from rich.table import Table
 from rich.text import Text
 
 from actors.curves import (
+    bound_brief,
+    bound_lines,
     curves_table,
     epochs_table,
     outcomes_on_test,
     review,
     right_by_question,
 )
-from actors.gate.package_power import package_power
+from actors.gate.package_power import forecast_power, package_power
 from actors.ledger import schema
 from actors.ledger.reader import open_reader
 from actors.summary import (
@@ -104,6 +106,25 @@ def test_epochs_and_candidates(tmp_path: Path) -> None:
 def _pass(key: str, *rights: bool) -> list[AnyRow]:
     results = ["right" if right else "wrong" for right in rights]
     return [outcome(key, f"q{number}", result) for number, result in enumerate(results)]
+
+
+def test_what_luck_does_not_cover_comes_first() -> None:
+    """Two sentences, each for itself; of a narrow card, one phrase."""
+    rows = [
+        msgspec.structs.replace(epoch(number), sum_alpha=0.2, seed_draws=draws)
+        for number, draws in ((1, 10), (2, 1))
+    ]
+    first, second = bound_lines(rows)
+    assert first.startswith("Not covered: 11 tests against the seed's own answers")
+    assert second == (
+        "Of the edits that other tests accepted at most 0.4 are expected to change nothing."
+    )
+    assert bound_brief(rows) == "at most 0.4 by luck, 11 tests not covered"
+    blind = [msgspec.structs.replace(row, seed_draws=0) for row in rows]
+    assert bound_lines(blind) == [
+        "Of all accepted edits at most 0.4 are expected to change nothing."
+    ]
+    assert bound_brief(blind) == "at most 0.4 by luck"
 
 
 def test_the_slow_update_stands_in_its_epochs_line(tmp_path: Path) -> None:
@@ -278,14 +299,37 @@ def test_no_table_is_wider_than_a_terminal(tmp_path: Path) -> None:
 
 def test_what_is_out_of_reach_is_told_with_what_would_bring_it_there() -> None:
     """As many questions as it takes; more of them where not even four times as many suffice."""
-    assert seen_words(package_power(120, 38)) == (
+    assert seen_words(package_power(120, 38), "test") == (
         "a gain of +9.6% is found with p=.5, +13.3% with p=.8"
     )
-    half = seen_words(package_power(90, 20))
+    half = seen_words(package_power(90, 20), "test")
     assert "is found with p=.5; no gain, however large, is found with p=.8" in half
     assert "20 of them are wrong; about 124 such questions would bring one within reach" in half
-    none = seen_words(package_power(20, 1))
+    none = seen_words(package_power(20, 1), "test")
     assert none.startswith("no gain, however large, is found even with p=.5")
     assert none.endswith("more questions would bring one within reach")
     text = render([packages_text([("val", package_power(90, 20))])])
     assert max(map(len, text.splitlines())) <= WIDTH
+
+
+def test_how_many_are_wrong_is_told_with_how_that_is_known() -> None:
+    """An estimate is called one, and why val's own count is none; a count of this run is one."""
+    on_val = seen_words(forecast_power(90, 108, 231), "val")
+    assert on_val == (
+        "a gain of +12.1% is found with p=.5, +16.9% with p=.8, if about 42 of them are wrong (an "
+        "estimate: the baseline's share of wrong answers over trainval; its count on val itself is "
+        "no forecast, as val was chosen by it)"
+    )
+    on_test = seen_words(forecast_power(90, 108, 231), "test")
+    assert on_test == on_val.partition(";")[0] + ")"
+    short = seen_words(forecast_power(20, 1, 20), "val")
+    assert "even with p=.5, if about 1 of them are wrong (an estimate" in short
+    counted = seen_words(package_power(90, 36, basis="run"), "val")
+    assert counted.endswith("+16.5% with p=.8, as 36 of them are wrong in this run")
+
+
+def test_a_pool_without_questions_sees_nothing() -> None:
+    """Not "0 of them are wrong": val holds none of a class that trains."""
+    none = "no gain is found: it holds no question"
+    assert seen_words(forecast_power(0, 0, 0), "val") == f"{none} of a class that trains"
+    assert seen_words(package_power(0, 0), "test") == none

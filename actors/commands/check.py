@@ -40,6 +40,7 @@ from actors.commands.seed_options import write
 from actors.commands.splitting import Split
 from actors.config import ConfigError
 from actors.dataset.units import make_units
+from actors.estimate import Passes
 from actors.factorial_report import schedule_text
 from actors.gate.factorial.schedule import ScheduleError
 from actors.llm.endpoints import resolve_endpoints
@@ -219,13 +220,14 @@ def _preview(
 def _schedule(
     config: Config, material: Material, split: Split, preview: Preview, report: _Report
 ) -> list[Line]:
-    """In the factorial design the schedule is the estimate: nothing is added, nothing left out."""
+    """In the factorial design the schedule and the passes beside it are the estimate."""
     assert material.frozen is not None, "a split was described"
     trained = {work.task_type for work in split.plan.classes}
     units = make_units(q for q in material.frozen.diag if q.task_type in trained)
-    calls = preview.rates.calls_per_rollout
+    calls, shape = preview.rates.calls_per_rollout, preview.shape
+    passes = Passes(val=shape.val, test=shape.test, test_seed=shape.test_seed, wrong=shape.wrong)
     try:
-        report.table(Group(schedule_text(config, split.data, units, calls)))
+        report.table(Group(schedule_text(config, split.data, units, calls, passes)))
     except ScheduleError as error:
         return [fail("schedule", str(error), "change gate.budget, or train more videos")]
     return [fine("schedule", "fixed; stands above, with the gain that it can resolve")]

@@ -11,6 +11,8 @@ import msgspec
 
 from actors.baseline.seed_db import SeedBaselineError, read_diagnoses, read_predictions
 from actors.commands.check_line import Line, fail, fine, warn
+from actors.commands.check_seen import seen_by_run
+from actors.commands.split_report import fewer_moves
 from actors.commands.splitting import Split, describe
 from actors.config import ConfigError, agent_of, resolve_path
 from actors.dataset.errors import DataError, MissingOutcomeError, SplitError
@@ -214,7 +216,11 @@ def _pools(looking: _Looking) -> None:
     trained = [count.task_type for count in classes if count.trainable]
     if not trained:
         looking.lines += [
-            fail("pools", f"{count.task_type} does not train: {count.reason}", "more videos")
+            fail(
+                "pools",
+                f"{count.task_type} does not train: {count.reason}",
+                _to_train(found.split, count.task_type),
+            )
             for count in classes
         ]
         return
@@ -228,9 +234,15 @@ def _pools(looking: _Looking) -> None:
     looking.lines.append(fine("pools", f"{counts}; {len(trained)} of {len(classes)} classes train"))
     if dropped:
         told = f"not trained, for reasons that the table tells: {', '.join(dropped)}"
-        looking.lines.append(
-            warn("pools", told, "nothing, or split more videos; test keeps their questions")
-        )
+        fewer = fewer_moves(found.split.facts, dropped)
+        mend = f"nothing, or split more videos{'' if fewer is None else f'. {fewer}'}"
+        looking.lines.append(warn("pools", told, f"{mend}; test keeps their questions"))
+
+
+def _to_train(split: Split, task_type: str) -> str:
+    """What would let the class train."""
+    fewer = fewer_moves(split.facts, [task_type])
+    return "more videos" if fewer is None else f"{fewer}, or more videos"
 
 
 def _described(looking: _Looking, folder: Path, dataset: Dataset) -> Split:
@@ -238,7 +250,8 @@ def _described(looking: _Looking, folder: Path, dataset: Dataset) -> Split:
     looking.found.right = {row.question_id: row.right for row in predictions}
     tiered = tiered_outcomes(dataset.questions, predictions, read_diagnoses(folder / BASELINE))
     manifest = read_json(folder / SPLIT_MANIFEST, SplitManifest, "split anew")
-    return describe(dataset, tiered, (folder / POOLS).read_bytes(), manifest, looking.config)
+    split = describe(dataset, tiered, (folder / POOLS).read_bytes(), manifest, looking.config)
+    return seen_by_run(split, folder)
 
 
 def _trees(looking: _Looking) -> None:

@@ -327,7 +327,10 @@ def _problem(config: Config, probe: Probe, reply: ChatAnswer) -> str | None:
 
 
 def _form(probe: Probe, reply: ChatAnswer) -> Line:
-    """Whether the endpoint holds the model to a form, as ``json_output`` says that it does."""
+    """Whether the endpoint holds the model to a form, as ``json_output`` says that it does.
+
+    No run stops for it: replies are read by their text, and one that cannot be read is asked again.
+    """
     endpoint = probe.endpoint
     who, how = _named(endpoint), f"json_output {endpoint.json_output}"
     try:
@@ -337,11 +340,11 @@ def _form(probe: Probe, reply: ChatAnswer) -> Line:
     if not isinstance(value, dict):
         shown = " ".join(reply.text.split())[:60]
         told = f"{who}: {how}, but the reply is not held to it: {shown!r}"
-        return fail("json", told, _form_remedy(endpoint))
+        return warn("json", told, f"{_form_remedy(endpoint)}; a run asks again where it must")
     fits = set(value) == {"colour", "legs"} and value["colour"] in ("red", "blue")
     if endpoint.json_output == "schema" and not fits:
         told = f"{who}: {how}, but the reply is another object: {json.dumps(value)[:60]}"
-        return fail("json", told, _form_remedy(endpoint))
+        return warn("json", told, f"{_form_remedy(endpoint)}; a run asks again where it must")
     return fine("json", f"{who}: held to {how}")
 
 

@@ -15,6 +15,7 @@ import msgspec
 from actors.commands.check_calls import Heard
 from actors.commands.check_data import Material
 from actors.commands.check_line import Line, fine, warn
+from actors.commands.check_seen import log_of
 from actors.commands.splitting import Split
 from actors.estimate import (
     CALLS_PER_ROLLOUT,
@@ -91,14 +92,16 @@ def gain_lines(split: Split) -> list[Line]:
     ]
     lines += [
         _package_line("val", split.facts.val),
-        _package_line("test (if as hard as trainval)", split.facts.test),
+        _package_line("test", split.facts.test),
     ]
     return lines
 
 
 def _package_line(pool: str, power: PackagePower) -> Line:
     told = f"a whole package on {pool}, {power.n_questions} questions at {power.alpha:g}"
-    found = f"{told}: {seen_words(power)}"
+    found = f"{told}: {seen_words(power, pool)}"
+    if pool == "val" and not power.n_questions:
+        return warn("gains", found, "mend what `pools` above names")
     if power.gain_50 is None:
         return warn("gains", found, "split with more videos in this pool")
     return fine("gains", found)
@@ -230,7 +233,7 @@ class _Known(msgspec.Struct, frozen=True):
 def _of_run(database: Path) -> _Known | None:
     """A run's own numbers; None: it has too few, or none that can be read."""
     try:
-        with open_reader(database, at_rest=not _log_of(database).exists()) as reader:
+        with open_reader(database, at_rest=not log_of(database).exists()) as reader:
             rollouts = len(reader.rows(OutcomeRow))
             rows = reader.rows(AttemptRow, Where(column="outcome", value="ok"))
     except (sqlite3.Error, OSError):
@@ -250,11 +253,6 @@ def _of_run(database: Path) -> _Known | None:
         if calls
     }
     return _Known(len(mine["search"]) / rollouts, roles)
-
-
-def _log_of(database: Path) -> Path:
-    """Without it the database is at rest: read so, no file appears beside it."""
-    return database.with_name(f"{database.name}-wal")
 
 
 # -- the estimate in words --------------------------------------------------------------

@@ -7,6 +7,7 @@ from fractions import Fraction
 
 from actors.commands.blame_report import Origin, origin_of
 from actors.commands.export_parts import Gain, Published
+from actors.commands.level_words import level_words
 from actors.commands.lineage import edit_key
 from actors.curves import bound_lines
 from actors.factorial_view import void_words
@@ -79,6 +80,7 @@ def _training(made: Published) -> str:
             f"seed {seed.name!r}, skills/{seed.skills_version} and prompts/{seed.prompts_version}",
         ),
         *_gate(made),
+        *(("setting changed", str(change)) for change in made.manifest.changes),
         ("settings", f"SHA-256 {made.manifest.settings_sha256}"),
     ]
     return _table(("", ""), rows)
@@ -90,10 +92,7 @@ def _gate(made: Published) -> list[tuple[str, str]]:
     if view is None:
         tests = sum(row.tests for row in made.epochs)
         accepted = sum(row.accepted for row in made.epochs)
-        levels = (
-            f"profile {gate.profile}, error level {gate.alpha_small:g} for classes of at most "
-            f"{gate.small_units} units, {gate.alpha_large:g} for larger ones"
-        )
+        levels = level_words(gate, made.alphas, changed=bool(made.manifest.changes))
         return [("gate", levels), ("tested candidates", f"{tests}, of them accepted {accepted}")]
     run = view.run
     void = f", {view.total('void')} of them void" if view.total("void") else ""

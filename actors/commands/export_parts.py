@@ -27,7 +27,7 @@ from protocol.documents import Package
 from protocol.factorial_rows import PROMPTS
 from protocol.keys import slow_key
 from protocol.ledger import Where
-from protocol.rows import EpochRow, EvaluationRow, OutcomeRow, StepRow, TraceRow
+from protocol.rows import DecisionRow, EpochRow, EvaluationRow, OutcomeRow, StepRow, TraceRow
 from protocol.seed import Pools, SeedInfo
 from protocol.settings import Config
 from protocol.workspace import Manifest
@@ -60,7 +60,7 @@ class Published(msgspec.Struct, frozen=True, kw_only=True):
     """Everything that the export is made of. best: as which the manifest knows the package.
 
     epochs: those that are whole. exposed: the questions that the texts are held against.
-    together: of a run under the factorial gate.
+    together: of a run under the factorial gate. alphas: of the ladder's decisions.
     """
 
     manifest: Manifest
@@ -73,6 +73,7 @@ class Published(msgspec.Struct, frozen=True, kw_only=True):
     gains: tuple[Gain, ...]
     exposed: tuple[Exposed, ...]
     together: FactorialView | None = None
+    alphas: tuple[float, ...] = ()
 
 
 def package_of(manifest: Manifest, given: str) -> Package:
@@ -112,11 +113,13 @@ def gather(workspace: Path, given: str) -> Published:
         gains: tuple[Gain, ...] = ()
         read: Mapping[str, tuple[str, ...]] = {}
         together = None
+        alphas: tuple[float, ...] = ()
     else:
         with workspace_ledger(workspace) as reader:
             histories = [lineage(workspace, reader, *place) for place in names]
             epochs = reader.rows(EpochRow)
             together = factorial_view(reader)
+            alphas = tuple(row.alpha for row in reader.rows(DecisionRow))
             serves = seed.agent == agent_of(config)
             gains = _gains(workspace, reader, package, seed_serves=serves)
             read = _read_by_editor(reader, [hop for held in histories for hop in held.hops])
@@ -132,6 +135,7 @@ def gather(workspace: Path, given: str) -> Published:
         gains=gains,
         exposed=tuple(Exposed(q, read.get(q.question_id, ())) for q in questions),
         together=together,
+        alphas=alphas,
     )
 
 

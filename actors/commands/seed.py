@@ -212,6 +212,7 @@ def seed(arguments: argparse.Namespace) -> int:
 def _seed(arguments: argparse.Namespace) -> int:
     from actors.commands.seed_making import from_answers
     from actors.commands.seed_scratch import from_scratch
+    from actors.commands.split_report import nothing_trains
 
     scratch = arguments.from_scratch is not None
     _refuse_pairs(arguments, scratch)
@@ -219,6 +220,9 @@ def _seed(arguments: argparse.Namespace) -> int:
     options = _options(arguments, inputs)
     made = from_scratch(options, inputs) if scratch else from_answers(options, inputs)
     _tell(arguments, made, inputs)
+    nothing = None if made.split is None else nothing_trains(made.split.facts, inputs.config)
+    if nothing is not None:
+        note(nothing)
     return DONE
 
 
@@ -273,7 +277,7 @@ def _options(arguments: argparse.Namespace, inputs: Inputs) -> SeedOptions:
 def _tell(arguments: argparse.Namespace, made: Made, inputs: Inputs) -> None:
     import msgspec
 
-    from actors.commands.splitting import render_split
+    from actors.commands.split_report import render_split
 
     extracted = made.extracted
     assumed = assumed_config(inputs, arguments.assignments)

@@ -108,6 +108,7 @@ def split(arguments: argparse.Namespace) -> int:
 def _split(arguments: argparse.Namespace) -> int:
     from actors.baseline.seed_db import SeedBaselineError, read_diagnoses, read_predictions
     from actors.baseline.seed_db import read_run_id as run_id_of
+    from actors.commands.split_report import nothing_trains
     from actors.commands.splitting import make_split
     from actors.workspace.seed import resplit
 
@@ -128,6 +129,9 @@ def _split(arguments: argparse.Namespace) -> int:
     assumed = assumed_config(inputs, arguments.assignments)
     if assumed is not None:
         note(assumed)
+    nothing = nothing_trains(made.facts, inputs.config)
+    if nothing is not None:
+        note(nothing)
     return DONE
 
 
@@ -173,7 +177,7 @@ def _tell(
 ) -> None:
     import msgspec
 
-    from actors.commands.splitting import render_split
+    from actors.commands.split_report import render_split
 
     frozen = target is not None and not arguments.dry_run
     if arguments.json:

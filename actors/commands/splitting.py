@@ -1,7 +1,7 @@
-"""A split and what it gives: made, described before anything is spent, shown.
+"""A split and what it gives: made, and described before anything is spent.
 
 Above the rooms, since what a split is worth is told by the dataset's pre-flight and by the
-gate's power alike. Pure but for the rendering; writes nothing.
+gate's power alike. Pure. ``split_report`` shows it.
 """
 
 from __future__ import annotations
@@ -9,10 +9,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 
 import msgspec
-from rich.console import Group
-from rich.table import Table
-from rich.text import Text
 
+from actors.dataset.emptied import Emptied, emptied_classes
 from actors.dataset.errors import MissingOutcomeError
 from actors.dataset.fingerprint import dataset_fingerprint, sha256_hex
 from actors.dataset.plan import plan_classes
@@ -23,11 +21,8 @@ from actors.dataset.split import BaselineOutcome, split_pools
 from actors.dataset.tiers import Tiered, tiered_outcomes
 from actors.dataset.units import make_units
 from actors.gate.levels import alpha_of, draws_of, stages_of
-from actors.gate.package_power import PackagePower, package_power
+from actors.gate.package_power import PackagePower, forecast_power
 from actors.gate.power import power_of
-from actors.places import as_called
-from actors.summary import preflight_table, seen_words
-from actors.tables import render
 from protocol.dataset import ClassCount, ClassWork, DataSummary, EpochPlan, Question, Unit
 from protocol.gate import Power, PowerTable
 from protocol.seed import (
@@ -47,7 +42,6 @@ __all__ = [
     "SplitFacts",
     "describe",
     "make_split",
-    "render_split",
 ]
 
 TOOL_VERSION = "trm 0.1.0"
@@ -84,7 +78,9 @@ class SplitFacts(msgspec.Struct, frozen=True, kw_only=True):
 
     unstratified: videos without a sub-category, which are one stratum of their own.
     moved: videos that went from diag to val for its wrong answers. val, test: the smallest gain
-    of a whole package that the pool can resolve; test is taken to be as hard as trainval.
+    of a whole package that the pool can resolve, if as large a share of it is wrong as of
+    trainval in the baseline: val is answered afresh, test's own answers are not looked at.
+    emptied: classes that do not train, but would after fewer moves.
     undiagnosed, stray_diagnoses, unknown: see ``dataset.tiers``.
     """
 
@@ -101,6 +97,7 @@ class SplitFacts(msgspec.Struct, frozen=True, kw_only=True):
     val: PackagePower
     test: PackagePower
     classes: tuple[ClassFacts, ...]
+    emptied: tuple[Emptied, ...]
     undiagnosed: tuple[str, ...]
     stray_diagnoses: tuple[str, ...]
     unknown: tuple[str, ...]
@@ -193,6 +190,7 @@ def describe(
     )
     power = tuple(_power(entry, right, config) for entry in work)
     judged = trainable_only(val, counts)  # packages are compared on the classes that train
+    same_classes = trainable_only([*diag, *val], counts)
     facts = SplitFacts(
         pools_sha256=manifest.pools_sha256,
         dataset_fingerprint=manifest.dataset_fingerprint,
@@ -204,9 +202,17 @@ def describe(
         excluded=dataset.excluded,
         pools=(_pool("diag", diag, known), _pool("val", val, known), _pool("test", test, None)),
         moved=moved,
-        val=package_power(len(judged), _wrong(judged, known)),
-        test=_test_power(test, [*diag, *val], known),
+        val=_forecast(judged, same_classes, known),
+        test=_forecast(test, [*diag, *val], known),
         classes=_classes(counts, work, power, config),
+        emptied=emptied_classes(
+            diag,
+            val,
+            known,
+            manifest.parameters,
+            eval_min_per_class=config.data.eval_min_per_class,
+            trainable_min_units=config.data.trainable_min_units,
+        ),
         undiagnosed=tiered.undiagnosed,
         stray_diagnoses=tiered.stray_diagnoses,
         unknown=tiered.unknown,
@@ -295,74 +301,14 @@ def _pool(
     return PoolFacts(pool=name, videos=videos, questions=len(questions), wrong=wrong, t2=t2, t1=t1)
 
 
-def _test_power(
-    test: Collection[Question],
+def _forecast(
+    pool: Collection[Question],
     trainval: Collection[Question],
     known: Mapping[str, BaselineOutcome],
 ) -> PackagePower:
-    """As if test were as hard as trainval: its own outcomes are not looked at."""
-    share = _wrong(trainval, known) / len(trainval) if trainval else 0.0
-    return package_power(len(test), round(len(test) * share))
+    """As if the pool were as hard as trainval: its own outcomes do not count.
 
-
-def render_split(split: Split, config: Config) -> str:
-    """The report as text."""
-    facts = split.facts
-    given = msgspec.to_builtins(facts.parameters)
-    head = [
-        f"Split of {facts.n_questions} questions in {facts.n_videos} videos by the baseline "
-        f"{facts.baseline_run_id} ({len(facts.excluded)} questions excluded).",
-        "Parameters: " + ", ".join(f"{key} {value}" for key, value in given.items()),
-    ]
-    diag, val, _ = facts.pools
-    after = [
-        f"Skill defects (T2) in diag: {diag.t2} of {(diag.t2 or 0) + (val.t2 or 0)}; "
-        f"lapses (T1): {diag.t1} of {(diag.t1 or 0) + (val.t1 or 0)}.",
-        f"Moved from diag to val for its wrong answers: {', '.join(facts.moved) or 'no video'}; "
-        f"val holds {val.questions / max(1, diag.questions + val.questions):.0%} of trainval.",
-        "Smallest gain of a whole package that can be found (one-sided McNemar at "
-        f"{facts.val.alpha:g}): on val {seen_words(facts.val)}. On test, if it is as hard as "
-        f"trainval: {seen_words(facts.test)}.",
-        *_remarks(facts),
-    ]
-    return render(
-        [
-            Group(Text("\n".join(head)), _pool_table(facts), Text(as_called("\n".join(after)))),
-            preflight_table(split.data, split.plan, split.power, config.trainer),
-        ]
-    )
-
-
-def _pool_table(facts: SplitFacts) -> Table:
-    table = Table(box=None, pad_edge=False)
-    for index, name in enumerate(("pool", "videos", "questions", "wrong", "T2", "T1")):
-        table.add_column(name, justify="left" if index == 0 else "right")
-    for pool in facts.pools:
-        shown = ("-" if value is None else str(value) for value in (pool.wrong, pool.t2, pool.t1))
-        table.add_row(pool.pool, str(pool.videos), str(pool.questions), *shown)
-    return table
-
-
-def _remarks(facts: SplitFacts) -> Iterable[str]:
-    if facts.unstratified:
-        yield (
-            f"{facts.unstratified} of {facts.n_videos} videos have no sub-category, so that test "
-            "is drawn from them without strata; Video-MME's JSON and Parquet files name it."
-        )
-    if facts.undiagnosed:
-        yield (
-            f"{len(facts.undiagnosed)} wrong answers have no diagnosis and count as T0: run "
-            "`bin/trm diagnose` first, so that skill defects are kept in diag."
-        )
-    if facts.stray_diagnoses:
-        yield (
-            f"{len(facts.stray_diagnoses)} diagnoses were made of other questions than these "
-            f"(their fingerprint fits none) and count for nothing: "
-            f"{', '.join(facts.stray_diagnoses[:10])}"
-            + (" ..." if len(facts.stray_diagnoses) > 10 else "")
-        )
-    if facts.unknown:
-        yield (
-            f"{len(facts.unknown)} answers are of questions that are not among these: "
-            f"{', '.join(facts.unknown[:10])}" + (" ..." if len(facts.unknown) > 10 else "")
-        )
+    Test's are not looked at. Val was chosen by its own, which makes them luckier or unluckier
+    than the fresh pass that it is judged by.
+    """
+    return forecast_power(len(pool), _wrong(trainval, known), len(trainval))

@@ -10,7 +10,7 @@ from actors.commands.seed_options import DONE, FAILED, USAGE, OptionError, note,
 from actors.places import as_called
 
 if TYPE_CHECKING:
-    from actors.commands.status_parts import Status
+    from actors.commands.status_parts import Facts, Status
 
 __all__ = ["add_status_parser", "status"]
 
@@ -97,7 +97,7 @@ def _text(found: Status) -> str:
     if count:
         result = f"not consistent, {count} problem{'s' if count != 1 else ''}"
     lines = [f"{found.path}: {found.kind}, {result}"]
-    facts = dict(found.facts)
+    facts = _shown(found.facts)
     if "resume" in facts:
         lines.append(f"bin/train --resume {facts.pop('resume')}")
     for problem in found.problems:
@@ -106,6 +106,20 @@ def _text(found: Status) -> str:
     width = max((len(name) for name in facts), default=0)
     lines += [f"  {name:<{width}}  {_value(value)}" for name, value in facts.items()]
     return as_called("\n".join(lines) + "\n")
+
+
+def _shown(facts: Facts) -> Facts:
+    """The facts as they are read; of pools also what of them a run leaves out."""
+    shown = dict(facts)
+    trained, pools = shown.pop("trained_pools", None), shown.get("pools")
+    if isinstance(trained, dict) and isinstance(pools, dict):
+        shown["pools"] = {
+            name: f"{number} ({trained[name]} of trained classes)"
+            if trained.get(name, number) != number
+            else number
+            for name, number in pools.items()
+        }
+    return shown
 
 
 def _value(value: object) -> str:

@@ -21,6 +21,8 @@ from actors.commands.status_parts import (
     look_at_unfinished,
 )
 from actors.config import ROOT, load_config, resolve_path
+from actors.dataset.pools import load_frozen
+from actors.dataset.preflight import preflight
 from actors.dataset.questions import Dataset, load_dataset
 from actors.launch import resume_problems
 from actors.ledger.reader import Reader, open_reader
@@ -31,6 +33,7 @@ from actors.workspace.manifest import MANIFEST, read_manifest
 from actors.workspace.seed import BASELINE, POOLS, SEED, SPLIT_MANIFEST
 from actors.workspace.versions import list_versions
 from protocol.rows import DecisionRow, EpochRow, EvaluationRow, OutcomeRow, StepRow
+from protocol.settings import Config
 from protocol.workspace import Manifest
 
 __all__ = ["Status", "Trouble", "inspect_folder"]
@@ -101,21 +104,26 @@ def _workspace(looking: Looking) -> None:
         looking.facts["best_mixed"] = str(manifest.best_mixed)
         looking.facts["settings_sha256"] = manifest.settings_sha256
         looking.facts["trees_sha256"] = manifest.trees_sha256
+        if manifest.changes:
+            looking.facts["changed"] = list(map(str, manifest.changes))
         _pointers(looking, manifest)
     held = _lock(looking)
-    look_at_seed(looking, _own_questions(looking))
+    own = _own_questions(looking)
+    look_at_seed(looking, None if own is None else own[1])
+    if own is not None:
+        _trained(looking, *own)
     _ledger(looking, manifest, held=held)
     _resume(looking, held=held)
 
 
-def _own_questions(looking: Looking) -> Dataset | None:
-    """The questions that the workspace's configuration names."""
+def _own_questions(looking: Looking) -> tuple[Config, Dataset] | None:
+    """The workspace's configuration, and the questions that it names."""
     path = looking.folder / CONFIG
 
-    def load() -> Dataset:
+    def load() -> tuple[Config, Dataset]:
         config = load_config(path)
         exclude = config.data.exclude
-        return load_dataset(
+        return config, load_dataset(
             resolve_path(config.data.questions, path),
             None if exclude is None else resolve_path(exclude, path),
             duration=config.data.duration,
@@ -123,8 +131,28 @@ def _own_questions(looking: Looking) -> Dataset | None:
 
     found = looking.try_to(CONFIG, f"see {ROOT / 'config'}", load)
     if found is not None:
-        looking.facts["questions"] = len(found.questions)
+        looking.facts["questions"] = len(found[1].questions)
     return found
+
+
+def _trained(looking: Looking, config: Config, dataset: Dataset) -> None:
+    """Of diag and val, the questions that a run uses: those of classes that train."""
+    folder = looking.folder
+    frozen = looking.try_to(POOLS, "split anew", lambda: load_frozen(folder, dataset.questions))
+    if frozen is None:
+        return
+    classes = preflight(
+        frozen.diag,
+        frozen.val,
+        frozen.test,
+        eval_min_per_class=config.data.eval_min_per_class,
+        trainable_min_units=config.data.trainable_min_units,
+    )
+    trained = [one for one in classes if one.trainable]
+    looking.facts["trained_pools"] = {
+        "diag": sum(one.n_diag for one in trained),
+        "val": sum(one.n_val for one in trained),
+    }
 
 
 def _pointers(looking: Looking, manifest: Manifest) -> None:

@@ -197,7 +197,7 @@ def bar(done: int, planned: int, *, plain: bool = False) -> str:
 
 
 def path_of(path: Sequence[float], accept_from: float, *, plain: bool = False) -> str:
-    """The e-values block by block, on a logarithmic scale; the top is where an edit is accepted."""
+    """The e-values block by block, on a logarithmic scale; the top accepts at an early look."""
     marks = _ASCII if plain else _BLOCKS
     top = math.log(max(accept_from, 1.0) / _FLOOR)
     shown = ""

@@ -29,6 +29,7 @@ __all__ = [
     "VideoGroup",
     "assign_tiered",
     "choose_videos",
+    "group_videos",
     "split_pools",
 ]
 
@@ -116,7 +117,7 @@ def split_pools(
         n_test=parameters.n_test,
         seed=parameters.seed,
     )
-    groups = _group([q for q in questions if q.video_id in trainval], outcomes)
+    groups = group_videos([q for q in questions if q.video_id in trainval], outcomes)
     assigned = assign_tiered(
         groups,
         val_ratio=parameters.val_ratio,
@@ -246,9 +247,13 @@ def _remedy(groups: Collection[VideoGroup], wrong: int, wanted: int, n_videos: i
     return f"{message}; about {enough} trainval videos would be needed, there are {n_videos}"
 
 
-def _group(
+def group_videos(
     questions: Iterable[Question], outcomes: Mapping[str, BaselineOutcome]
 ) -> tuple[VideoGroup, ...]:
+    """The questions' videos, counted, by video id.
+
+    Raises SplitError naming every question without an outcome.
+    """
     videos: defaultdict[str, list[Question]] = defaultdict(list)
     for question in questions:
         videos[question.video_id].append(question)

@@ -66,9 +66,6 @@ __all__ = ["Desk", "certify", "editor_arms", "plan_factorial", "run_phase"]
 
 log = structlog.get_logger("gate")
 
-CALLS_PER_ROLLOUT = 4.0
-"""Of a typical agent, for the estimate that is told before the first draw."""
-
 
 async def plan_factorial(desk: Desk, request: PlanFactorial) -> FactorialPlan | Refused:
     """The schedule: fixed now, or as it was fixed."""
@@ -99,7 +96,7 @@ async def plan_factorial(desk: Desk, request: PlanFactorial) -> FactorialPlan | 
         n_pairs=schedule.n_pairs,
         draws=schedule.draws,
         rollouts=schedule.rollouts,
-        lines=tuple(preview_lines(shown, CALLS_PER_ROLLOUT, None)),
+        lines=tuple(preview_lines(shown)),
     )
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 
-__all__ = ["accept_looks", "block_ends"]
+__all__ = ["accept_looks", "accept_rule", "block_ends"]
 
 _SHARE_MEDIUM = Fraction(2, 5)
 _SHARES_LARGE = (Fraction(27, 100), Fraction(3, 5))
@@ -40,3 +40,15 @@ def accept_looks(n_units: int) -> tuple[int, ...]:
     ends = block_ends(n_units)
     looks = {min(end for end in ends if end >= units) for units in wanted}
     return tuple(sorted(looks | {n_units}))
+
+
+def accept_rule(units: int, n_units: int) -> str:
+    """By which rule the look after so many units may accept.
+
+    ``core``: an e-value of 1 / alpha; ``endgame``: the exact test of the last look; ``none``: the
+    test may only go on or end without an accept. A guardrail may hold back what either lets in.
+    """
+    looks = accept_looks(n_units)
+    if units not in looks:
+        return "none"
+    return "endgame" if units == looks[-1] else "core"

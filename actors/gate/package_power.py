@@ -5,18 +5,36 @@ seed package's draw against the candidate's (ALGORITHM.md section 6). The model 
 ``power``: two draws of one question under one skill differ now and then although nothing has
 changed, and a candidate of strength g wins a share g of the wrong questions that would have
 stayed wrong. Nothing is sampled here: the two counts are independent binomials.
+
+The wrong questions that count are those of the seed package's draw in the comparison itself. On
+val that draw is made in the run. The baseline's count there does not stand for it: the split chose
+val by those very answers, so that a fresh pass regresses to the mean. The share over all of
+trainval, which no answer chose, is the estimate (``forecast_power``), until the run has its own
+count (``seed_pass_power``).
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from typing import Literal
 
 import msgspec
 
 from actors.gate.power import REDRAW
+from protocol.rows import EvaluationRow
 
-__all__ = ["PACKAGE_ALPHA", "PackagePower", "enough_questions", "package_power"]
+__all__ = [
+    "PACKAGE_ALPHA",
+    "Basis",
+    "PackagePower",
+    "enough_questions",
+    "forecast_power",
+    "package_power",
+    "seed_pass_power",
+]
+
+Basis = Literal["baseline", "trainval", "run"]
 
 PACKAGE_ALPHA = 0.05
 _STEPS = 20
@@ -24,19 +42,26 @@ _LARGER = tuple(1.0 + step / 8 for step in range(1, 25))
 
 
 class PackagePower(msgspec.Struct, frozen=True, kw_only=True):
-    """What a pool can see. gain_*: shares of the pool's questions; None: out of reach."""
+    """What a pool can see. gain_*: shares of the pool's questions; None: out of reach.
+
+    basis: where n_wrong is from. ``baseline``: counted in its answers; ``trainval``: an estimate,
+    the baseline's share over trainval; ``run``: counted in the seed package's pass of this run.
+    """
 
     n_questions: int
     n_wrong: int
     alpha: float
     gain_50: float | None
     gain_80: float | None
+    basis: Basis = "baseline"
 
 
-def package_power(n_questions: int, n_wrong: int, alpha: float = PACKAGE_ALPHA) -> PackagePower:
+def package_power(
+    n_questions: int, n_wrong: int, alpha: float = PACKAGE_ALPHA, basis: Basis = "baseline"
+) -> PackagePower:
     """The smallest gains found with probability .5 and .8 at one-sided level ``alpha``.
 
-    n_wrong: of the questions, wrong in the baseline.
+    n_wrong: of the questions, wrong under the seed package; basis says where that is from.
 
     Raises ValueError if more are wrong than there are.
     """
@@ -49,7 +74,28 @@ def package_power(n_questions: int, n_wrong: int, alpha: float = PACKAGE_ALPHA) 
         alpha=alpha,
         gain_50=gains[0],
         gain_80=gains[1],
+        basis=basis,
     )
+
+
+def forecast_power(n_questions: int, wrong: int, answered: int) -> PackagePower:
+    """The same where the pool's own answers are still to be drawn, or are not to be looked at.
+
+    wrong, answered: of trainval's questions in the baseline; as large a share is expected here.
+
+    Raises ValueError if more are wrong than were answered.
+    """
+    expected = round(n_questions * wrong / answered) if answered else 0
+    return package_power(n_questions, expected, basis="trainval")
+
+
+def seed_pass_power(passes: Iterable[EvaluationRow]) -> PackagePower | None:
+    """What val can see by the seed package's own pass in this run; None: there was none yet."""
+    for row in passes:
+        if row.pool == "val" and row.kind == "seed":
+            answered = row.planned - row.missing
+            return package_power(answered, answered - row.right, basis="run")
+    return None
 
 
 def enough_questions(power: PackagePower) -> int | None:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import structlog
 
+from actors.gate.looks import accept_rule
 from protocol.base import Refused
 from protocol.gate import Look, Trial
 from protocol.rollout import Missed, reasons_of
@@ -16,7 +17,10 @@ log = structlog.get_logger("gate")
 
 
 def tell(run_key: str, look: Look, n_units: int, alpha: float) -> None:
-    """One line per block, for whoever watches; nothing that decides reads it."""
+    """One line per block, for whoever watches; nothing that decides reads it.
+
+    accept_from: the e-value that accepts, at a look that may accept and is not the last.
+    """
     log.info(
         "gate.look",
         run_key=run_key,
@@ -27,6 +31,7 @@ def tell(run_key: str, look: Look, n_units: int, alpha: float) -> None:
         missing=look.missing,
         e=round(look.e, 4),
         accept_from=round(1 / alpha, 2),
+        accept_rule=accept_rule(look.units, n_units),
     )
 
 

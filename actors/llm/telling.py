@@ -96,7 +96,7 @@ def tell_paused(
     else:
         next_ = f"goes on by itself as soon as one answers, nothing is scored meanwhile; {until}"
     next_ = as_called(next_)
-    named = "; ".join(f"{name} {trouble}" for name, trouble in troubles.items())
+    named = "; ".join(f"{name} {trouble.rstrip('. ')}" for name, trouble in troubles.items())
     silent = " (not one of them has answered yet)" if never else ""
     log.warning(
         "llm.paused",
@@ -105,7 +105,8 @@ def tell_paused(
         never_answered=never,
         waits_at_most_s=waits_s,
         next=next_,
-        line=f"llm.paused: {', '.join(roles)}: no endpoint answers{silent}: {named}. {next_}",
+        line=f"llm.paused: {', '.join(roles)}: no endpoint answers{silent}: {named}. "
+        f"{next_[:1].upper()}{next_[1:]}.",
     )
 
 

@@ -154,7 +154,11 @@ def test_all_that_is_wrong_with_endpoints(trm: Trm, tmp_path: Path) -> None:
         )
         out = trm("train", config, "--check", expect=2).out
     about = {
-        name: [line for line in out.splitlines() if f" {name}" in line[:40] and line[:2] == "X "]
+        name: [
+            line
+            for line in out.splitlines()
+            if f" {name}" in line[:40] and line[:2] in ("X ", "! ")
+        ]
         for name in ("down", "wrong", "deeper", "free", "thinker", "short")
     }
     assert (
@@ -168,8 +172,8 @@ def test_all_that_is_wrong_with_endpoints(trm: Trm, tmp_path: Path) -> None:
     assert "did you mean org/M-7b?" in about["wrong"][0]
     assert f"set its base_url to {deeper.url}" in about["deeper"][0]
     assert f"is it {deeper.url}?" in about["deeper"][1]
-    assert "not held to it" in about["free"][0]
-    assert "set json_output of free to object" in about["free"][0]
+    assert "not held to it" in about["free"][1]
+    assert "set json_output of free to object" in about["free"][1]
     assert "enable_thinking: false" in about["thinker"][0]
     assert "the agent may ask for 31024 tokens" in about["short"][0]
     assert "set agent.max_prompt_tokens to 7000" in about["short"][0]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from argparse import Namespace
 from pathlib import Path
 from typing import Literal
@@ -13,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from actors.commands.check_calls import Heard
-from actors.commands.check_data import look_at_data
+from actors.commands.check_data import Material, look_at_data
 from actors.commands.check_preview import preview_of, rates_of
 from actors.commands.check_probes import Probe
 from actors.commands.check_subject import subject_of
@@ -30,8 +31,8 @@ from actors.estimate import (
 )
 from actors.ledger.reader import open_reader
 from protocol.llm import Chat, ChatAnswer, ChatMessage, Usage
-from protocol.rows import AttemptRow, OutcomeRow
-from protocol.settings import Endpoint
+from protocol.rows import AttemptRow, EvaluationRow, OutcomeRow
+from protocol.settings import Config, Endpoint
 from tests.system.runs import SMALL, run_to_end, settings
 
 ONE = ClassShape(task_type="Counting", batches=(10, 10, 5), ladder=30, blocks=5, draws=3)
@@ -202,7 +203,8 @@ def test_a_real_run_is_within_a_factor(tmp_path: Path) -> None:
     _, material = look_at_data(subject.config, subject.source, None)
     preview = preview_of(subject.config, material, (), None, 0)
     assert preview is not None
-    run_to_end(*settings(SMALL), "--workspace", str(workspace))
+    said = run_to_end(*settings(SMALL), "--workspace", str(workspace)).stderr
+    assert "(an estimate: the baseline's share of wrong answers" in " ".join(said.split())
     with open_reader(workspace / "run.db", at_rest=True) as reader:
         outcomes = len(reader.rows(OutcomeRow))
         attempts = reader.rows(AttemptRow)
@@ -227,3 +229,25 @@ def test_a_real_run_is_within_a_factor(tmp_path: Path) -> None:
     )
     assert rates.search.measured
     assert "of this run so far" in assumed[0]
+    _its_own_count_on_val_is_known(subject.config, subject.source, material, workspace)
+
+
+def _its_own_count_on_val_is_known(
+    config: Config, source: Path, before: Material, workspace: Path
+) -> None:
+    """What the forecast stood for until then; the run says the same before it goes on."""
+    assert before.split is not None
+    assert before.split.facts.val.basis == "trainval"
+    with open_reader(workspace / "run.db", at_rest=True) as reader:
+        (row,) = [
+            one for one in reader.rows(EvaluationRow) if (one.pool, one.kind) == ("val", "seed")
+        ]
+    there = set(os.listdir(workspace))  # noqa: PTH208  # names only
+    _, after = look_at_data(config, source, workspace)
+    assert after.split is not None
+    wrong = row.planned - row.missing - row.right
+    assert (after.split.facts.val.n_wrong, after.split.facts.val.basis) == (wrong, "run")
+    assert after.split.facts.test == before.split.facts.test
+    assert set(os.listdir(workspace)) == there  # noqa: PTH208  # names only
+    said = run_to_end("--resume", str(workspace)).stderr
+    assert f"{wrong} of them are wrong in this run" in " ".join(said.split())

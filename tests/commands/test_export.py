@@ -13,8 +13,10 @@ import yaml
 from actors.commands.export_files import without_markers
 from actors.commands.export_leaks import quotations
 from actors.evolver.leak import Exposed
+from actors.workspace.manifest import read_manifest, write_manifest
 from protocol.dataset import Question
 from protocol.rows import SlowRow
+from protocol.workspace import SettingChange
 from tests.commands.house import Made, Trm, fresh_workspace, make_history
 
 
@@ -81,6 +83,26 @@ def test_the_card(trm: Trm, made: Made, tmp_path: Path) -> None:
     assert "at most 0.4 are expected to change nothing" in card
     for question_id in ("001-1", "001-2", "002-1", "003-1"):
         assert question_id not in card
+
+
+def test_the_card_of_a_run_whose_level_was_changed(trm: Trm, made: Made, tmp_path: Path) -> None:
+    """The level is that of the decisions, whatever is set now; the change is told, and when."""
+    change = SettingChange(key="gate.alpha_small", before="0.2", after="0.3", after_epoch=1)
+    manifest = read_manifest(made.path)
+    write_manifest(made.path, msgspec.structs.replace(manifest, changes=(change,)))
+    with closing(sqlite3.connect(made.path / "run.db")) as database, database:
+        database.execute("UPDATE decisions SET alpha = 0.2")
+        database.execute("UPDATE decisions SET alpha = 0.3 WHERE epoch = 2")
+    trm("export", made.path, tmp_path / "out")
+    card = (tmp_path / "out" / "CARD.md").read_text(encoding="utf-8")
+    assert "| gate | profile balanced, error level of the decisions 0.2 to 0.3 |" in card
+    assert "| setting changed | gate.alpha_small: 0.2 -> 0.3 after epoch 1 |" in card
+    trm("report", made.path)
+    page = (made.path / "report.html").read_text(encoding="utf-8")
+    assert "Settings changed on the way. </b>gate.alpha_small: 0.2 -&gt; 0.3 after epoch 1" in page
+    assert "error level of the decisions 0.2 to 0.3" in page
+    told = trm("status", made.path, expect=1).out
+    assert "gate.alpha_small: 0.2 -> 0.3 after epoch 1" in told
 
 
 def test_another_package(trm: Trm, made: Made, tmp_path: Path) -> None:

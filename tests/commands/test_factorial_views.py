@@ -77,7 +77,8 @@ def test_the_report_of_a_run_that_has_decided(trm: Trm, tested: Made) -> None:
     for told in (
         "The factorial gate", "Schedule, fixed before the first draw", "1 pair is void",
         "They look like coins", "Guaranteed", "expected to change nothing", "Not guaranteed",
-        "interactions between edits", "✓ Adopted", "✕ Turned off", "Not shown to help",
+        "interactions between edits", "✓ Adopted", "✕ Turned off (dropped)",
+        "Not shown to help (rejected)", "two-sided p",
         "turned off after it", "at or below the cut", "is above the cut", *EDITS,
         "1 of 3", "quotes a question", "reason 2",
     ):  # fmt: skip
@@ -97,7 +98,7 @@ def test_the_report_of_a_run_under_way_tells_no_outcome(trm: Trm, tmp_path: Path
     made = make_factorial(tmp_path, until=3)
     words = " ".join(page_of(trm, made).words.split())
     assert "Undecided: this run decides once" in words
-    assert "Under test" in words
+    assert "Under test (live)" in words
     assert "is shown once the run has decided" in words
     assert "without a better package" not in words  # patience, which this design has not
     for told in ("won", "lost / tied"):

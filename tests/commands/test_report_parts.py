@@ -252,7 +252,25 @@ def test_a_path_of_any_values(values: Sequence[float]) -> None:
     )
     assert "nan" not in drawn
     assert "inf" not in drawn
-    assert "accept from 10" in drawn
+    assert "accept from" not in drawn  # the only look is the last, which takes no e-value
+
+
+def test_a_path_says_where_its_level_accepts() -> None:
+    """At a look before the last, where there is one."""
+    look = Look(units=8, wins=6, losses=0, ties=2, missing=0, e=11.4)
+    path = Path(
+        name="",
+        alpha=0.1,
+        n_units=30,
+        looks=(look,),
+        accepting=(12, 30),
+        verdict="accept",
+        reason="core",
+    )
+    drawn = e_path(path)
+    assert "early accept from 10" in drawn
+    assert "from 10 on an early tick accepts, the last tick decides by an exact test" in drawn
+    assert "is accepted" not in drawn
 
 
 def test_the_waterfall_keeps_every_wrong_answer() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from actors.commands.status import _shown
 from tests.commands.house import Made, Trm
 
 
@@ -23,3 +24,11 @@ def test_a_whole_seed(trm: Trm, made: Made) -> None:
     lines = trm("status", made.path.parent / "seed").out.splitlines()
     assert lines[0] == f"{made.path.parent / 'seed'}: seed, consistent"
     assert "--resume" not in lines[1]
+
+
+def test_what_a_run_leaves_out_of_a_pool() -> None:
+    """Of diag and val the questions of classes that do not train; a whole pool is one number."""
+    pools: dict[str, object] = {"diag": 12, "val": 96, "test": 120}
+    told = _shown({"pools": pools, "trained_pools": {"diag": 12, "val": 90}})
+    assert told == {"pools": {"diag": 12, "val": "96 (90 of trained classes)", "test": 120}}
+    assert _shown({"pools": pools}) == {"pools": pools}

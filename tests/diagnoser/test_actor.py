@@ -52,9 +52,9 @@ class Room:
         self.recorded += [row for row in request.rows if isinstance(row, DiagnosisRow)]
         return Recorded(rows=len(request.rows))
 
-    async def diagnose(self) -> Diagnosis:
+    async def diagnose(self, again: int = 0) -> Diagnosis:
         """The diagnosis of the one question."""
-        reply = await self.actor.on_diagnose(REQUEST)
+        reply = await self.actor.on_diagnose(msgspec.structs.replace(REQUEST, again=again))
         assert isinstance(reply, Diagnosis)
         return reply
 
@@ -167,6 +167,15 @@ async def test_p1_5_an_unreadable_judge_is_asked_again_and_then_degraded(bad: Ch
     diagnosis = await room.diagnose()
     assert (diagnosis.cause, diagnosis.degraded) == ("uncertain", True)
     assert len(room.chats) == 2
+
+
+@pytest.mark.anyio
+async def test_P1_1_P1_5_the_judge_is_replayed_until_its_replies_were_refused() -> None:
+    """P1-1: no salt. P1-5: after a refusal another one, or the cache would decide."""
+    for again, salt in ((0, None), (2, "judge/again2")):
+        room = Room(answer("?"), answer(verdict()))
+        await room.diagnose(again)
+        assert [chat.cache_salt for chat in room.chats] == [salt, salt]
 
 
 @pytest.mark.anyio

@@ -98,8 +98,21 @@ async def test_a_pause_says_where_nobody_answers_and_what_to_do(before: bool) ->
     assert paused["never_answered"] is not before
     assert paused["waits_at_most_s"] == (86_400.0 if before else 600.0)
     assert "a http://a/v1: connection refused" in paused["line"]
+    assert ".." not in paused["line"]
+    assert ("). Goes on by itself" if before else "). Wrong base_url?") in paused["line"]
     assert ("bin/train CONFIG --check" in paused["next"]) is not before
     assert ("not one of them has answered yet" in paused["line"]) is not before
+
+
+@on_trio
+async def test_the_line_of_a_pause_is_sentences() -> None:
+    """A cause that ends with a full stop of its own is followed by no second one."""
+    one = pool("a", answered={"a"})
+    gone = "RemoteProtocolError: Server disconnected without sending a response."
+    with capture_logs() as lines:
+        await once(one, Failure("transport", gone))
+    (line,) = [line["line"] for line in lines if line["event"] == "llm.paused"]
+    assert "without sending a response. Goes on by itself" in line
 
 
 @on_trio

@@ -116,7 +116,7 @@ def test_an_endpoint_that_never_answers_ends_the_run_soon(tmp_path: Path) -> Non
         "search, judge, evolve: no endpoint answers (not one of them has answered yet)" in said[0]
     )
     assert trouble in said[0]
-    assert "wrong base_url? try: bin/train CONFIG --check" in said[0]
+    assert "Wrong base_url? try: bin/train CONFIG --check" in said[0]
     assert f"no endpoint of role search has answered yet, in 1 s: {trouble}" in done.stderr
     assert "(bin/train CONFIG --check tries every endpoint)" in done.stderr
     assert f"--resume {workspace}" in done.stderr

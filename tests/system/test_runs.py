@@ -16,6 +16,7 @@ import msgspec
 import pytest
 
 from actors.config import ROOT
+from actors.workspace.manifest import read_manifest
 from tests.system.runs import SMALL, events, result_of, run_to_end, running, settings
 
 pytestmark = [pytest.mark.system, pytest.mark.timeout(180)]
@@ -87,7 +88,7 @@ def test_a_drained_run_resumes_to_the_same_end(
     """SIGTERM in the middle of an epoch, then --resume: same rows, same documents."""
     workspace = tmp_path / "run"
     with running(*settings(SMALL), "--workspace", str(workspace)) as run:
-        run.wait_for("step.done", "epoch=1")
+        run.wait_for("step.done ", " e1 ")
         run.signal(signal.SIGTERM)
         assert run.finish(75) == ""
     done = run_to_end("--resume", str(workspace))
@@ -126,7 +127,7 @@ def test_a_killed_run_resumes_to_the_same_end(
     """kill -9 after the first checkpoint: the other process finds whole files only."""
     workspace = tmp_path / "run"
     with running(*settings(SMALL), "--workspace", str(workspace)) as run:
-        run.wait_for("epoch.start", "epoch=2")
+        run.wait_for("epoch.start ", " e2")
         run.signal(signal.SIGKILL)
         run.finish(-signal.SIGKILL)
     run_to_end("--resume", str(workspace))
@@ -216,12 +217,14 @@ def ended(tmp_path: Path, undisturbed: Path) -> Path:
 
 
 def test_an_accepted_change_is_on_record(ended: Path) -> None:
-    """What was accepted stands in the log, and holds for the next resume."""
+    """What was accepted stands in the log and in every result, and holds for the next resume."""
     change = ("--set", "gate.alpha_small=0.1", "--accept-change", "gate.alpha_small")
     run_to_end("--resume", str(ended), *change)
     accepted = [e["change"] for e in events(ended) if e["event"] == "config.change_accepted"]
     assert accepted == ["gate.alpha_small: 0.2 -> 0.1"]
-    run_to_end("--resume", str(ended))
+    done = run_to_end("--resume", str(ended))
+    assert "gate.alpha_small: 0.2 -> 0.1 after epoch 2." in done.stdout
+    assert [str(one) for one in read_manifest(ended).changes] == [f"{accepted[0]} after epoch 2"]
 
 
 @pytest.mark.parametrize(

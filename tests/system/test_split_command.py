@@ -11,6 +11,7 @@ import pytest
 
 from actors.workspace.seed import open_seed
 from tests.system.seed_commands import (
+    DEMO,
     SMALL,
     Trm,
     Words,
@@ -76,3 +77,71 @@ def test_split_counts_a_stray_diagnosis_for_nothing(
     assert (before["stray_diagnoses"], before["undiagnosed"]) == ([], [])
     assert (after["stray_diagnoses"], after["undiagnosed"]) == ([name], [name])
     assert "count for nothing" in trm(*cut).out
+
+
+def test_val_is_forecast_by_trainval_not_by_the_answers_that_chose_it(trm: Trm) -> None:
+    """The demo: 20 were wrong where 36 are in the run; trainval's share of val says 42."""
+    cut = demo_split()
+    told = trm.json(*cut)
+    assert told["val"] == told["val"] | {"n_questions": 90, "n_wrong": 42, "basis": "trainval"}  # type: ignore[operator]  # an object
+    assert told["test"] == told["test"] | {"n_questions": 120, "basis": "trainval"}  # type: ignore[operator]  # an object
+    assert told["pools"][1]["wrong"] == 21  # type: ignore[index]  # what the split counts, as ever
+    out = trm(*cut).out
+    assert "val, 90 questions: a gain of +12.1% is found with p=.5, +16.9% with p=.8" in out
+    assert "if about 42 of them are wrong (an estimate: " in out
+    assert "no gain, however large" not in out
+
+
+def test_a_split_that_trains_no_class_says_so_last(trm: Trm, tmp_path: Path) -> None:
+    """With the number of wrong answers that would let one train, and that number does."""
+    few = demo_split("--n-trainval", "28", "--n-test", "20")
+    done = trm(*few)
+    last = done.err.splitlines()[-1]
+    assert last.startswith("NO CLASS WOULD TRAIN")
+    for said in ("split.val_wrong_min", "11 lets Counting Problem train", "--val-ratio", "now 28"):
+        assert said in last
+    assert "T2: of them, those in which the judge found a defect" in done.out
+    assert "val, 0 questions: no gain is found" in done.out
+    mended = trm(*few, "--val-wrong-min", "11")
+    assert "NO CLASS" not in mended.err
+    assert "NO CLASS" in trm(*few, "--val-wrong-min", "12").err
+    none = trm(*demo_split("--n-trainval", "8", "--n-test", "20", "--val-wrong-min", "0"))
+    assert "(data.eval_min_per_class). Split more videos into trainval" in none.err
+    told = trm.json(*few)
+    assert told["emptied"][0] == {"task_type": "Counting Problem", "val_wrong_min": 11}  # type: ignore[index]  # a list
+
+
+def test_a_seed_that_trains_no_class_says_so_and_the_check_names_the_key(
+    trm: Trm, tmp_path: Path
+) -> None:
+    """Made all the same; the check stops a run of it with the same remedy, class by class."""
+    seed = tmp_path / "seed"
+    made = trm(
+        *("seed", seed, "--from-db", DEMO / "baseline.db", "--questions", DEMO / "questions.jsonl"),
+        *("--n-trainval", "28", "--n-test", "20"),
+    )
+    assert made.err.splitlines()[-1].startswith("NO CLASS WOULD TRAIN")
+    assert (seed / "seed.json").exists()
+    check: Words = ["check", "--set", f"data.seed={seed}"]
+    lines = trm(*check, expect=2).out.splitlines()
+    (counting,) = [line for line in lines if "Counting Problem does not train" in line]
+    assert "split.val_wrong_min" in counting
+    assert "11 lets Counting Problem train" in counting
+    (temporal,) = [line for line in lines if "Temporal Reasoning does not train" in line]
+    assert temporal.endswith("-> more videos")
+    (val,) = [line for line in lines if "a whole package on val" in line]
+    assert val.startswith("! ")
+    assert val.endswith("-> mend what `pools` above names")
+    again: Words = ["split", "--seed-folder", seed, "--questions", DEMO / "questions.jsonl"]
+    trm(*again, "--val-wrong-min", "11", "--force")
+    lines = trm(*check).out.splitlines()
+    assert [line for line in lines if "1 of 8 classes train" in line]
+    (dropped,) = [line for line in lines if "not trained, for reasons" in line]
+    assert "6 lets Action Recognition train" in dropped
+
+
+def demo_split(*options: str) -> Words:
+    """A dry run over the demo's own baseline."""
+    demo: Words = ["split", "--baseline", DEMO / "baseline.db", "--dry-run"]
+    sizes = options or ("--n-trainval", "80", "--n-test", "40")
+    return [*demo, "--questions", DEMO / "questions.jsonl", *sizes]

@@ -30,6 +30,9 @@ def test_status_of_a_workspace(trm: Trm, undisturbed: Path) -> None:
     assert facts["calls"] > 0
     assert facts["outcomes"]["missing"] == 0
     assert facts["best"].startswith("skills/v")
+    trained = facts["trained_pools"]["val"]
+    assert trained == int(facts["val"]["seed"].partition("/")[2])  # what the run has answered
+    assert trained < facts["pools"]["val"]
 
 
 FILES = (

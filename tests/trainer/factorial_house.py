@@ -39,7 +39,7 @@ from protocol.factorial_prompts import (
 from protocol.ledger import Select, Selected, rows_of
 from protocol.row import Row
 from tests.support.fakes import FakeAddress
-from tests.trainer.house import CLASSES, QUESTIONS, House, Surroundings
+from tests.trainer.house import CLASSES, QUESTIONS, House, Surroundings, _question
 
 __all__ = ["NOTHING", "FactorialHouse", "append", "opened"]
 
@@ -50,7 +50,8 @@ ON = ("gate.design=factorial", "trainer.slow_update=false", "gate.budget=84")
 class FactorialHouse(House):
     """The house with a real gate.
 
-    lines: what the editor appends, by epoch and class; prompt_lines: to the system prompt.
+    lines: what the editor appends, by epoch and class; prompt_lines: to the system prompt. more:
+    units of a class beyond those of the house.
     """
 
     def __init__(self, database: Database, *assignments: str) -> None:
@@ -60,6 +61,7 @@ class FactorialHouse(House):
         self.prompt_lines: Callable[[int], list[str]] = lambda _: []
         self.proposed: list[ProposeEdits] = []
         self.proposed_prompts: list[ProposePromptEdits] = []
+        self.more = 0
         self.gate: GateActor
 
     async def open_gate(self, tasks: TaskGroup) -> None:
@@ -86,7 +88,7 @@ class FactorialHouse(House):
             units=tuple(
                 Unit(unit_id=q.question_id, video_id=q.video_id, task_type=name, questions=(q,))
                 for name in CLASSES
-                for q in QUESTIONS[name]
+                for q in (*QUESTIONS[name], *(_question(name, 20 + i) for i in range(self.more)))
             )
         )
 

@@ -15,6 +15,7 @@ from protocol.factorial import (
 )
 from protocol.factorial_rows import FactorialEditRow, FactorialRunRow, PairRow
 from protocol.gate import RefreshLadder, Trial
+from protocol.redraws import RedrawRow
 from protocol.rows import EditRow, EpochRow, EvaluationRow, OutcomeRow, StepRow
 from protocol.trainer import Train, TrainingEnded
 from tests.trainer.factorial_house import FactorialHouse, append, opened
@@ -170,6 +171,29 @@ async def test_a_stop_and_an_absent_editor(tmp_path: Path) -> None:
         ended = await (await house.start(tasks)).train(Train())
         assert isinstance(ended, TrainingEnded)
         assert (ended.status, ended.best_hard.skills) == ("done", "v2")
+
+
+async def test_P1_4_P1_5_garbled_editor_draws_are_drawn_anew(tmp_path: Path) -> None:
+    """P1-4, P1-5: nothing is proposed from them, by agent or judge, nor are they replayed."""
+    async with opened(tmp_path, "gate.fold=0.5") as (house, tasks):
+        house.more = 6
+        house.garble = lambda request: request.run_key.endswith("/rollout")
+        refused = await (await house.start(tasks)).train(Train())
+        assert isinstance(refused, Refused)
+        assert "could not be read" in refused.what
+        house.garble, house.degraded = lambda _: False, True
+        refused = await (await house.start(tasks)).train(Train())
+        assert isinstance(refused, Refused)
+        assert "degraded" in refused.what
+        assert not house.proposed
+        house.degraded = False
+        house.rolled.clear()
+        ended = await (await house.start(tasks)).train(Train())
+        assert isinstance(ended, TrainingEnded)
+        drawn = {one.salt for one in house.rolled if one.run_key.startswith("e1/")}
+        redrawn = {row.pass_key: row.number for row in await house.rows(RedrawRow)}
+        assert max(redrawn.values()) == 2
+        assert {f"seed{house.config.run.seed}/e1/again2"} <= drawn
 
 
 def test_a_new_edit_joins_groups() -> None:

@@ -131,6 +131,12 @@ async def test_a_garbled_comparison_of_the_slow_update_is_drawn_anew(tmp_path: P
         assert isinstance(refused, Refused)
         assert "e1/slow/" in refused.what
         assert await rows(house, RedrawRow) == ["e1/slow"]
+        house.garble = below()
+        house.rolled.clear()
+        ended = await (await house.start(tasks, last(house))).train(Train())
+        assert isinstance(ended, TrainingEnded)
+        (salt,) = salts(house, "e1/slow/before") | salts(house, "e1/slow/after")
+        assert salt.endswith("/again1")
 
 
 @pytest.mark.parametrize("both", [True, False])

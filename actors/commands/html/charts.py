@@ -146,16 +146,17 @@ _DECADES = (0.001, 0.01, 0.1, 1.0, 10.0, 100.0, 1000.0, 10_000.0)
 
 
 def e_path(path: Path) -> Markup:
-    """The e-value over the units, on a log scale, with the level from which on it accepts."""
-    threshold = 1 / path.alpha
-    values = [1.0, threshold, *(max(look.e, 1e-4) for look in path.looks)]
+    """The e-value over the units, on a log scale, with the level from which on a look before the
+    last accepts, where there is such a look."""
+    levels = [1 / path.alpha] if len(path.accepting) > 1 else []
+    values = [1.0, *levels, *(max(look.e, 1e-4) for look in path.looks)]
     low, high = math.log10(min(values) / 1.6), math.log10(max(values) * 1.6)
     x = Scale(0, max(1, path.n_units), 44, PATH_WIDTH - 14)
     y = Scale(low, high, PATH_HEIGHT - 34, 12)
     parts: list[Child] = [
         el("title", _path_told(path)),
         _decades(low, high, y),
-        _threshold(threshold, x, y),
+        [_threshold(level, x, y) for level in levels],
         el("line.par", x1=x(0), x2=x(path.n_units), y1=y(0), y2=y(0)),
         [
             el("line.look", x1=x(n), x2=x(n), y1=PATH_HEIGHT - 34, y2=PATH_HEIGHT - 28)
@@ -205,7 +206,7 @@ def _threshold(threshold: float, x: Scale, y: Scale) -> list[Markup]:
     at = y(math.log10(threshold))
     return [
         el("line.threshold", x1=x.start, x2=x.end, y1=at, y2=at),
-        _words(x.start + 4, at - 5, f"accept from {threshold:g}", "start", "axis.reach"),
+        _words(x.start + 4, at - 5, f"early accept from {threshold:g}", "start", "axis.reach"),
     ]
 
 
@@ -213,7 +214,8 @@ def _path_told(path: Path) -> str:
     last = path.looks[-1] if path.looks else None
     if last is None:
         return "The e-value: no unit was tested."
+    early = f"from {1 / path.alpha:g} on an early tick accepts, " if path.accepting[1:] else ""
     return (
-        f"The e-value after {last.units} of {path.n_units} units is {exact(last.e)}; "
-        f"from {1 / path.alpha:g} on the edit is accepted."
+        f"The e-value after {last.units} of {path.n_units} units is {exact(last.e)}; {early}"
+        "the last tick decides by an exact test."
     )

@@ -28,11 +28,11 @@ __all__ = [
 
 STATES = {
     "adopted": ("accept", "✓ Adopted"),
-    "rejected": ("none", "Not shown to help"),
-    "dropped": ("reject", "✕ Turned off"),
-    "live": ("undecided", "Under test"),
+    "rejected": ("none", "Not shown to help (rejected)"),
+    "dropped": ("reject", "✕ Turned off (dropped)"),
+    "live": ("undecided", "Under test (live)"),
 }
-"""Look and words of an edit's state."""
+"""Look and words of an edit's state, its name as everywhere else beside them."""
 
 UNDECIDED = (
     "What an edit has won and lost is shown once the run has decided: whoever stopped the run by "

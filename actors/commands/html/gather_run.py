@@ -9,13 +9,22 @@ from pathlib import Path
 from typing import Literal
 
 from actors.commands.html.story import Cost, Diagnosed, Endpoint, Run, Trouble
+from actors.commands.level_words import level_words
 from actors.gate.levels import q_of
 from actors.ledger.reader import Reader
 from actors.places import as_called
 from actors.workspace.lock import lock_holder
 from protocol.documents import Package
 from protocol.ledger import Where
-from protocol.rows import AttemptRow, DiagnosisRow, EditRow, EpochRow, EvaluationRow, OutcomeRow
+from protocol.rows import (
+    AttemptRow,
+    DecisionRow,
+    DiagnosisRow,
+    EditRow,
+    EpochRow,
+    EvaluationRow,
+    OutcomeRow,
+)
 from protocol.seed import SeedInfo
 from protocol.settings import Config, GateSettings
 from protocol.workspace import Manifest
@@ -43,6 +52,7 @@ def run_of(
     """What was trained with what, and how far it came."""
     epochs = [] if reader is None else reader.rows(EpochRow)
     evaluated = [] if reader is None else reader.rows(EvaluationRow)
+    alphas = [] if reader is None else [row.alpha for row in reader.rows(DecisionRow)]
     held = lock_holder(workspace)
     began, ended = _times(attempts)
     state, why = state_of(
@@ -64,7 +74,8 @@ def run_of(
         epoch=max((row.epoch for row in epochs), default=0),
         planned_epochs=config.trainer.epochs,
         models=_models(config),
-        facts=_facts(manifest, config, info),
+        facts=_facts(manifest, config, info, alphas),
+        changes=tuple(map(str, manifest.changes)),
         oracle=config.agent.skill_routing == "oracle",
         began=began,
         ended=ended,
@@ -123,8 +134,9 @@ def _models(config: Config) -> tuple[tuple[str, str, bool], ...]:
     return tuple(dict.fromkeys(found))
 
 
-def _facts(manifest: Manifest, config: Config, info: SeedInfo) -> tuple[tuple[str, str], ...]:
-    gate = config.gate
+def _facts(
+    manifest: Manifest, config: Config, info: SeedInfo, alphas: Sequence[float]
+) -> tuple[tuple[str, str], ...]:
     return (
         ("run", manifest.run_id),
         ("random seed", str(config.run.seed)),
@@ -136,7 +148,7 @@ def _facts(manifest: Manifest, config: Config, info: SeedInfo) -> tuple[tuple[st
             f"search {config.data.search}, vision {config.agent.vision}",
         ),
         ("skill routing", config.agent.skill_routing),
-        ("gate", _gate(gate)),
+        ("gate", _gate(config.gate, alphas, changed=bool(manifest.changes))),
         ("questions", f"SHA-256 {info.dataset_fingerprint}"),
         ("split", f"SHA-256 {info.pools_sha256}"),
         ("settings", f"SHA-256 {manifest.settings_sha256}"),
@@ -144,16 +156,13 @@ def _facts(manifest: Manifest, config: Config, info: SeedInfo) -> tuple[tuple[st
     )
 
 
-def _gate(gate: GateSettings) -> str:
+def _gate(gate: GateSettings, alphas: Sequence[float], *, changed: bool) -> str:
     if gate.design == "factorial":
         return (
             f"factorial, q {float(q_of(gate)):g}, cap {gate.cap:g}, fold {gate.fold:g}, drop_harm "
             f"{gate.drop_harm:g}, {gate.candidates} edits per class and epoch, budget {gate.budget}"
         )
-    return (
-        f"profile {gate.profile}, level {gate.alpha_small:g} up to {gate.small_units} units, "
-        f"{gate.alpha_large:g} above"
-    )
+    return level_words(gate, alphas, changed=changed)
 
 
 # -- cost -------------------------------------------------------------------------------

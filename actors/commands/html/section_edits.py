@@ -61,7 +61,10 @@ def edits(story: Story, links: Links) -> Markup:
         note = (
             "A candidate is what one step changed, tested as one text. The gate bets on it, unit "
             "by unit: each unit that only the candidate answers raises the e-value by half, each "
-            "that only the current text answers halves it. An e-value of 1/alpha accepts."
+            "that only the current text answers halves it. It may accept at the ticks only: before "
+            "the last one with an e-value of 1/alpha, at the last (in a class of up to 20 units "
+            "the only one) by an exact test of the units since the tick before. Even then too many "
+            "losses on questions that were safe, or missing answers, may hold it back."
         )
         shown = [
             el("p.note", note),

@@ -157,8 +157,8 @@ def _sentinels(view: FactorialView) -> Markup:
         "Edits that change nothing, one per class and one of the prompts, tested like the others. "
         "Together they won "
         f"{share_words(run.sentinel_wins, run.sentinel_losses)} of the pairs with a better arm; "
-        f"p = {exact(run.sentinel_p)}, corrected for having looked at each of them. {verdict} The "
-        "band holds a coin 95 times in 100 at any one pair."
+        f"p = {exact(run.sentinel_p)}, two-sided, corrected for having looked at each. {verdict} "
+        "The band holds a coin 95 times in 100 at any one pair."
     )
     figures = [_sentinel(one, view.scope(one.row), view) for one in view.sentinels]
     return joined(el("p.note" if run.ok else "p.note.bad", note), el("div.walks", figures))
@@ -175,7 +175,8 @@ def _sentinel(one: EditView, own: ClassView, view: FactorialView) -> Markup:
         balance_path(one, [phase.planned for phase in own.phases], None),
         el(
             "small",
-            f"W {share_words(wins, losses)} [{low:.0%}, {high:.0%}]; p {exact(one.coin_p)}",
+            f"W {share_words(wins, losses)} [{low:.0%}, {high:.0%}]; "
+            f"two-sided p {exact(one.coin_p)}",
         ),
     )
 

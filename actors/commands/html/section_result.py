@@ -15,7 +15,7 @@ from actors.commands.html.markup import Child, Markup, el, joined, table
 from actors.commands.html.pictures import gain_row
 from actors.commands.html.story import ClassGain, Comparison, Point, Story
 from actors.commands.html.words import chance, count, duration, exact, interval, points, share
-from actors.curves import bound_lines
+from actors.curves import bound_brief
 
 __all__ = ["Verdict", "classes", "curves_section", "head", "verdict_of"]
 
@@ -165,7 +165,7 @@ def _tested(story: Story) -> Markup:
     if story.factorial is None:
         tests = [one for one in story.candidates if one.decision is not None]
         accepted = sum(one.result == "accept" for one in tests)
-        note = " ".join(bound_lines(story.epochs)) if tests else "none tested yet"
+        note = bound_brief(story.epochs) if tests else "none tested yet"
         return _tile("Candidates accepted", f"{accepted} of {len(tests)}", note)
     view = story.factorial.view
     proposed, run = len(view.proposed), view.run
@@ -210,6 +210,8 @@ def _cautions(story: Story) -> Markup | None:
                 "real one. The planted truth stands beside each verdict.",
             )
         )
+    if story.run.changes:
+        told.append(joined(el("b", "Settings changed on the way. "), "; ".join(story.run.changes)))
     if story.run.oracle:
         told.append(
             joined(

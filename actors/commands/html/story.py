@@ -39,7 +39,8 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     """What was trained. state: ``empty``, ``running``, ``stopped`` or ``ended``.
 
     models: (role in words, model, whether the embedded simulator played it). began, ended: UTC,
-    the first and the last call; empty without one. planned_epochs: as configured.
+    the first and the last call; empty without one. planned_epochs: as configured. changes: of
+    settings, made on the way and accepted by name.
     """
 
     run_id: str
@@ -58,6 +59,7 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     oracle: bool
     began: str
     ended: str
+    changes: tuple[str, ...] = ()
 
 
 class Point(msgspec.Struct, frozen=True, kw_only=True):

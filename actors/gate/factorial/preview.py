@@ -91,15 +91,11 @@ def preview(
     )
 
 
-def preview_lines(
-    shown: Preview, calls_per_rollout: float, usd_per_call: float | None
-) -> list[str]:
-    """The preview for people, a line each."""
-    calls = shown.rollouts * calls_per_rollout
-    cost = "" if usd_per_call is None else f", {calls * usd_per_call:,.2f} USD"
+def preview_lines(shown: Preview) -> list[str]:
+    """The preview for people, a line each. Calls hang on more than a schedule: none is told."""
     lines = [
-        f"{shown.n_pairs} pairs, at most {shown.draws} draws of a unit, {shown.rollouts} rollouts, "
-        f"about {calls:,.0f} calls{cost}; all fixed now, nothing is adopted before the last pair"
+        f"{shown.n_pairs} pairs, at most {shown.draws} draws of a unit, {shown.rollouts} rollouts; "
+        "all fixed now, nothing is adopted before the last pair"
     ]
     for own in shown.classes:
         *epochs, certify = own.pairs
