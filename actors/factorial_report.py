@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
+from typing import get_args
 
 import msgspec
 from rich.console import Group
@@ -22,7 +23,7 @@ from actors.twin.truth import class_accuracy, classify, prompts_text
 from actors.twin.world import World
 from protocol.dataset import DataSummary, Question, Unit
 from protocol.documents import PackageTexts
-from protocol.evolver import Edit
+from protocol.evolver import Edit, Writing
 from protocol.factorial_rows import FactorialEditRow, FactorialRunRow
 from protocol.rows import EvaluationRow
 from protocol.settings import Config
@@ -137,16 +138,23 @@ def factorial_part(reader: Reader, gains: Mapping[str, float]) -> Group:
     return Group(table, Text("\n".join(_decision_lines(reader))))
 
 
+def _name(row: FactorialEditRow) -> str:
+    """The edit's id; with what it is, if it is no edit of the body."""
+    edit = msgspec.json.decode(row.edit, type=Edit) if row.edit else None
+    writing = edit is not None and edit.op in get_args(Writing)
+    return f"{row.edit_id} ({edit.op})" if edit is not None and writing else row.edit_id
+
+
 def _cells(row: FactorialEditRow) -> tuple[str, ...]:
-    state = "sentinel" if row.sentinel else row.state
+    state, name = "sentinel" if row.sentinel else row.state, _name(row)
     if row.wins is None or row.losses is None:
-        return (row.edit_id, state, row.group_id or "", *("-",) * 6)
+        return (name, state, row.group_id or "", *("-",) * 6)
     discordant = row.seen if row.state == "dropped" else row.wins + row.losses
     effect = "-"
     if row.effect is not None and row.low is not None and row.high is not None:
         effect = f"{row.effect:+.1%} [{row.low:+.1%}, {row.high:+.1%}]"
     return (
-        row.edit_id,
+        name,
         state,
         row.group_id or "",
         str(row.wins),
