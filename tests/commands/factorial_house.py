@@ -34,7 +34,7 @@ from actors.workspace.manifest import read_manifest, write_manifest
 from actors.workspace.versions import write_skills
 from protocol.dataset import Question, Unit
 from protocol.documents import Package, Skill
-from protocol.evolver import Edit
+from protocol.evolver import Edit, Op, Writing
 from protocol.factorial_rows import FactorialEditRow, FactorialRunRow, PairRow
 from protocol.rows import AnyRow, DocumentRow, EpochRow, EvaluationRow, OutcomeRow, StepRow
 from tests.commands.house import CLASS, Made, add_rows, edit_row, fresh_workspace, row
@@ -49,8 +49,10 @@ _SEED = 3  # of the first few the one in which the third edit is neither adopted
 _DROP, _Q, _CAP = Fraction(3, 10), Fraction(3, 20), Fraction(1, 10)
 
 
-def make_factorial(folder: Path, *, until: int = 4, sentinel: bool = True) -> Made:
-    """The workspace; texts: the seed's skill, and what was adopted.
+def make_factorial(
+    folder: Path, *, until: int = 4, sentinel: bool = True, first: Op | Writing = "append"
+) -> Made:
+    """The workspace; texts: the seed's skill, and what was adopted. first: what the first edit is.
 
     until: 1 to 3: a run under way, whose pairs of this phase wait; 4: one that has decided.
     sentinel: False: the sentinel wins every pair that has a better arm, which no coin does.
@@ -58,7 +60,8 @@ def make_factorial(folder: Path, *, until: int = 4, sentinel: bool = True) -> Ma
     workspace = fresh_workspace(folder, *SETTINGS)
     seed = skill_text(CLASS)
     schedule = _schedule()
-    rows = [*sentinel_rows(schedule), *(_edit(number) for number in range(len(EDITS)))]
+    ops: list[Op | Writing] = [first, "append", "append"]
+    rows = [*sentinel_rows(schedule), *(_edit(number, op) for number, op in enumerate(ops))]
     pairs: list[PairRow] = []
     for phase in range(1, min(until, schedule.certification) + 1):
         before = _after(schedule, rows, pairs, phase - 1)
@@ -96,11 +99,11 @@ def _schedule() -> Schedule:
     return schedule_of(load_config(None, [*SETTINGS, "gate.budget=200"]).gate, _SEED, 2, units)
 
 
-def _edit(number: int) -> FactorialEditRow:
+def _edit(number: int, op: Op | Writing) -> FactorialEditRow:
     edit = Edit(
-        op="append",
+        op=op,
         target="",
-        content=EDITS[number],
+        content=EDITS[number] if op == "append" else EDITS[number].removeprefix("- "),
         support=("001-1",),
         reason=f"reason {number + 1}",
     )

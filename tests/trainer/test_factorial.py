@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 from typing import TypeVar
 
@@ -42,6 +42,7 @@ from tests.trainer.house import CLASSES, QUESTIONS, House, Surroundings
 pytestmark = pytest.mark.anyio
 
 T = TypeVar("T", bound=Row)
+H = TypeVar("H", bound="FactorialHouse")
 ON = ("gate.design=factorial", "trainer.slow_update=false", "gate.budget=84")
 
 
@@ -125,13 +126,20 @@ def _append(line: str) -> Edit:
     return Edit(op="append", target="", content=f"{line}\n", support=(), reason="")
 
 
-@asynccontextmanager
-async def opened(path: Path, *assignments: str) -> AsyncIterator[tuple[FactorialHouse, TaskGroup]]:
+def opened(
+    path: Path, *assignments: str
+) -> AbstractAsyncContextManager[tuple[FactorialHouse, TaskGroup]]:
     """A house on a fresh database."""
+    return running(path, lambda database: FactorialHouse(database, *assignments))
+
+
+@asynccontextmanager
+async def running(path: Path, build: Callable[[Database], H]) -> AsyncIterator[tuple[H, TaskGroup]]:
+    """The same of another kind of house."""
     database = await Database.open(path / "run.db")
     try:
         async with anyio.create_task_group() as tasks:
-            house = FactorialHouse(database, *assignments)
+            house = build(database)
             await house.open_gate(tasks)
             yield house, tasks
             tasks.cancel_scope.cancel()
@@ -230,13 +238,13 @@ async def test_it_resumes_from_every_checkpoint(tmp_path: Path) -> None:
     """Whatever checkpoint serves: the same rows, and no question is answered again."""
     async with opened(tmp_path) as (house, tasks):
         await (await house.start(tasks)).train(Train())
-        before = await _rows(house)
+        before = await every_row(house)
         n_rolled = len(house.rolled)
         for restored in house.checkpoints[-2:]:
             again = await (await house.start(tasks, restored=restored)).train(Train())
             assert isinstance(again, TrainingEnded)
             assert again.best_hard.skills == "v2"
-        assert await _rows(house) == before
+        assert await every_row(house) == before
         assert len(house.rolled) == n_rolled
 
 
@@ -342,7 +350,8 @@ def _step() -> StepRow:
     )
 
 
-async def _rows(house: FactorialHouse) -> tuple[object, ...]:
+async def every_row(house: FactorialHouse) -> tuple[object, ...]:
+    """All that a run must come to, however often it was stopped."""
     return (
         await house.rows(FactorialEditRow),
         await house.rows(PairRow),
