@@ -283,7 +283,8 @@ class GateSettings(Section, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     design: ``ladder``: one candidate after another (GATE.md); ``factorial``: all undecided edits
         together, decided at the end. The fields below it are of the factorial design alone.
     q: bound of the share of adopted edits that change nothing; profile growth has .20.
-    fold: share of a class's units that proposals may see. candidates: per class and epoch.
+    fold: share of a class's units that proposals may see. candidates: edits, notes
+        and momentum rules per class and epoch.
     """
 
     profile: Literal["balanced", "growth", "audit"]
