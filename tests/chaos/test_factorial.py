@@ -23,7 +23,7 @@ pytestmark = [pytest.mark.system, pytest.mark.timeout(180)]
 
 PAIR = "task_type = 'Counting Problem' AND pair = 12"
 ARM = "run_key LIKE 'factorial/counting-problem/%/12/a'"
-EDIT = "edit_id = 'e2/counting-problem/2'"  # adopted
+EDIT = "edit_id = 'e2/counting-problem/1'"  # adopted
 OTHER = "edit_id = 'e1/counting-problem/1'"
 SENTINEL = "edit_id = 'counting-problem/sentinel'"
 DESIGN = "(SELECT min(run_key) FROM outcomes WHERE run_key LIKE 'e1/counting-problem/s1/rollout')"
