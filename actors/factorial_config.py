@@ -39,7 +39,7 @@ def factorial_problems(config: Config) -> list[str]:
     if config.trainer.slow_update:
         problems.append(
             "trainer.slow_update: must be false with gate.design: factorial; it would rewrite the "
-            "documents that undecided edits refer to"
+            "documents that undecided edits refer to (momentum rules are edits of their own there)"
         )
     if config.trainer.max_batches is not None:
         problems.append(

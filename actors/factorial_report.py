@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
+from typing import get_args
 
 from rich.console import Group, RenderableType
 from rich.table import Table
@@ -25,6 +26,7 @@ from actors.twin.truth import class_accuracy, classify, package_accuracy, prompt
 from actors.twin.world import World
 from protocol.dataset import DataSummary, Question, Unit
 from protocol.documents import PackageTexts
+from protocol.evolver import Writing
 from protocol.factorial_rows import (
     PROMPTS,
     FactorialEditRow,
@@ -185,15 +187,17 @@ def _class_table(name: str, edits: Sequence[EditView], gains: Mapping[str, float
 
 def _cells(one: EditView) -> tuple[str, ...]:
     row = one.row
-    state = "" if row.sentinel else row.state
+    state, name = "" if row.sentinel else row.state, _short(row)
+    if one.edit is not None and one.edit.op in get_args(Writing):
+        name = f"{name} ({one.edit.op})"
     if row.wins is None or row.losses is None:
-        return (_short(row), state, *("-",) * _NUMBERS)
+        return (name, state, *("-",) * _NUMBERS)
     gain = "-"
     if row.effect is not None and row.low is not None and row.high is not None:
         gain = f"{100 * row.effect:+.1f} [{100 * row.low:+.1f}, {100 * row.high:+.1f}]"
     p = one.coin_p if row.sentinel else row.p
     told = "-" if p is None else f"{p:.2g}"
-    return (_short(row), state, str(row.wins), str(row.losses), str(row.pairs), told, gain)
+    return (name, state, str(row.wins), str(row.losses), str(row.pairs), told, gain)
 
 
 def _short(row: FactorialEditRow) -> str:

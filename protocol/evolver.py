@@ -19,6 +19,7 @@ __all__ = [
     "Proposal",
     "Propose",
     "Reason",
+    "Writing",
 ]
 
 Reason = Literal[
@@ -31,6 +32,8 @@ Reason = Literal[
     "editor_refused",
 ]
 Op = Literal["append", "insert_after", "replace", "delete"]
+Writing = Literal["note", "momentum"]
+"""An edit that is a line of its own in the appendix, or in the momentum region."""
 EditStatus = Literal[
     "applied",
     "no_match",
@@ -60,10 +63,12 @@ class Case(Message, frozen=True, kw_only=True, tag=True):
 class Edit(Message, frozen=True, kw_only=True, tag=True):
     """One change to a document. ``target`` occurs exactly once in it, or is empty for append.
 
+    op: a ``Writing`` only where edits are switched on and off one by one (``protocol.factorial``);
+        its content is the line without a bullet, its target is empty.
     support: the question ids that it answers.
     """
 
-    op: Op
+    op: Op | Writing
     target: str
     content: str
     support: tuple[str, ...]

@@ -11,6 +11,7 @@ from protocol.base import Message, Refused, Request
 from protocol.dataset import Unit
 from protocol.documents import Document, Prompts, Skill
 from protocol.evolver import Case, Edit, EditReport, NoProposal
+from protocol.slow import Compared
 
 __all__ = [
     "Certified",
@@ -124,7 +125,9 @@ class ProposeEdits(Request[ProposedEdits | NoProposal], frozen=True, kw_only=Tru
     """Propose edits of the base document, for a test of all undecided edits together.
 
     earlier: all that the class has had in this run, in canonical order, whatever became of them.
-    defects, lapses: as of ``Propose``; notes are not taken in this design.
+    defects, lapses: as of ``Propose``; a note is an edit of its own. compared: the design fold's
+        questions in the epoch before and in this one, for momentum rules; none in the first epoch.
+    n_edits: edits, notes and rules together, at most.
     """
 
     IDEMPOTENT: ClassVar[bool] = True
@@ -135,6 +138,7 @@ class ProposeEdits(Request[ProposedEdits | NoProposal], frozen=True, kw_only=Tru
     defects: tuple[Case, ...]
     lapses: tuple[Case, ...]
     n_edits: int
+    compared: tuple[Compared, ...] = ()
 
 
 # -- draws ------------------------------------------------------------------------------

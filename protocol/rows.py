@@ -121,7 +121,8 @@ class EditRow(Row, frozen=True, kw_only=True, tag=True):
     """One proposed edit and its fate. support: a JSON list of question ids.
 
     op: an edit's; ``note``: an appendix note (position after the edits); ``consolidate``: the
-    compacted appendix; ``momentum``: a momentum region. document: ``skill``, ``system`` or a
+    compacted appendix; ``momentum``: a momentum region, or one rule of it that is tested for
+    itself (``protocol.factorial``), or that was refused. document: ``skill``, ``system`` or a
     tool's name; task_type is empty where it is no skill.
     """
 

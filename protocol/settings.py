@@ -283,8 +283,8 @@ class GateSettings(Section, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     design: ``ladder``: one candidate after another (GATE.md); ``factorial``: all undecided edits
         together, decided at the end. The fields below it are of the factorial design alone.
     q: bound of the share of adopted edits that change nothing; profile growth has .20.
-    fold: share of a class's units that proposals may see. candidates: per epoch and class, and as
-        many of all prompts together.
+    fold: share of a class's units that proposals may see. candidates: edits, notes and momentum
+        rules per epoch and class, and as many edits of all prompts together.
     """
 
     profile: Literal["balanced", "growth", "audit"]

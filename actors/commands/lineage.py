@@ -19,6 +19,7 @@ from actors.factorial_view import adopted_edits, adopted_key
 from actors.ledger.reader import Reader
 from actors.workspace.versions import VersionMeta
 from protocol.documents import text_hash
+from protocol.evolver import Edit
 from protocol.factorial_rows import PROMPTS, FactorialEditRow
 from protocol.keys import slow_key, slug, step_key
 from protocol.ledger import Where
@@ -57,7 +58,12 @@ class Hop(msgspec.Struct, frozen=True, kw_only=True):
         if self.step is None:
             return ()
         steps = {row.proposed_by for row in self.tested.values()} or {self.run_key}
-        return tuple(sorted(steps))
+        compared = {  # a rule is made from the draws of two epochs
+            step_key(row.born - 1, row.task_type, 1)
+            for row in self.tested.values()
+            if msgspec.json.decode(row.edit, type=Edit).op == "momentum"
+        }
+        return tuple(sorted(steps | compared))
 
 
 class Lineage(msgspec.Struct, frozen=True, kw_only=True):

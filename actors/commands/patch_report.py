@@ -14,7 +14,7 @@ from actors.evolver.document import validate
 from actors.evolver.patch import Limits, Splice, apply_edits
 from actors.evolver.prompt_edits import frozen_headings, prompt_problems
 from protocol.documents import Document, text_hash
-from protocol.evolver import Edit, EditStatus, Op
+from protocol.evolver import Edit, EditStatus, Op, Writing
 
 __all__ = [
     "Edits",
@@ -60,7 +60,7 @@ class PatchedEdit(msgspec.Struct, frozen=True, kw_only=True):
     """What became of one edit. position: from 0, in the order given."""
 
     position: int
-    op: Op
+    op: Op | Writing
     target: str
     status: EditStatus
     detail: str

@@ -103,7 +103,8 @@ class EvolverActor(Actor):
             rejected=(),
             settings=self._settings,
         )
-        offer = await propose_edits(self._chat, self._templates, material, request.earlier)
+        pairs = [await self._pair(request.scope, compared) for compared in request.compared]
+        offer = await propose_edits(self._chat, self._templates, material, request.earlier, pairs)
         for failure in offer.failed_calls:
             _log.warning("evolver.call_failed", detail=failure)
         rows = report_rows(offer.reply.reports, request.run_key, task_type=asked.skill.task_type)
@@ -146,7 +147,9 @@ class EvolverActor(Actor):
         """Write a class's momentum region anew, and record it with the rules that were refused."""
         material = SlowMaterial(
             request=request,
-            pairs=tuple([await self._pair(request, compared) for compared in request.compared]),
+            pairs=tuple(
+                [await self._pair(request.scope, compared) for compared in request.compared]
+            ),
             rejected=await self._rejected(
                 request.scope, document=MOMENTUM, task_type=request.skill.task_type
             ),
@@ -195,10 +198,10 @@ class EvolverActor(Actor):
         question_id = case.question.question_id
         return Evidence(case, kind, await self._steps(request.scope, case.run_key, question_id))
 
-    async def _pair(self, request: WriteMomentum, compared: Compared) -> Pair:
+    async def _pair(self, scope: Scope, compared: Compared) -> Pair:
         """Both attempts. Raises EmptyTrajectory: the question was answered, so they have steps."""
         before, after = [
-            await self._steps(request.scope, key, compared.question.question_id)
+            await self._steps(scope, key, compared.question.question_id)
             for key in (compared.before_key, compared.after_key)
         ]
         return Pair(compared, before, after)

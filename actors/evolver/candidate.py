@@ -70,6 +70,7 @@ class Harvest(msgspec.Struct, frozen=True):
     """What the editor brought so far.
 
     unbacked: edits of calls that saw no defect; idle_notes: notes of calls that saw no lapse;
+    lapses: for each of the notes, the question ids of the lapses that its call saw;
     failed: why, for each conversation that brought nothing; made: chats, re-asks included.
     """
 
@@ -80,6 +81,7 @@ class Harvest(msgspec.Struct, frozen=True):
     made: int
     parse_failures: int
     failed: tuple[str, ...]
+    lapses: tuple[tuple[str, ...], ...] = ()
 
 
 class Desk(msgspec.Struct, frozen=True):

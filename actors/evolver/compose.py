@@ -2,7 +2,8 @@
 
 For tests that compare a document with and without each of several undecided edits. Every
 edit is found in the base text alone, never in another edit's; edits that meet each other are
-put into one group, of which at most one may be on. Pure.
+put into one group, of which at most one may be on. A note or a momentum rule meets nothing: it is
+a line of its own in a region at the tail, written behind the edits of the body. Pure.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import msgspec
 
 from actors.evolver.document import Span, parse
 from actors.evolver.patch import Limits, Patched, Refusal, apply_edits, find_target
+from actors.evolver.tail import is_writing, line_refusal, with_lines
 from protocol.evolver import Edit, EditReport
 
 __all__ = ["Composition", "compose", "render"]
@@ -44,8 +46,8 @@ class Composition(msgspec.Struct, frozen=True):
 class _Fitted(msgspec.Struct, frozen=True):
     """An edit on the base alone.
 
-    lines: where it touches the base, whole lines; None for an append, which touches none.
-    added: the lines that stand only in its result; growth: characters of the body.
+    lines: where it touches the base, whole lines; None for an append or a line of a region, which
+    touch none. added: the lines that stand only in its result; growth: characters of the body.
     """
 
     number: int
@@ -69,7 +71,11 @@ def compose(
     refused: list[EditReport] = []
     room = max_chars - len(parse(base, frozen_headings).body_text)
     for number, edit in enumerate(edits):
-        found = _fit(base, number, edits, frozen_headings)
+        if is_writing(edit):
+            refusal = line_refusal(base, edit, edits[:number])
+            found = refusal or _Fitted(number, edit, None, frozenset(), 0)
+        else:
+            found = _fit(base, number, edits, frozen_headings)
         if isinstance(found, _Fitted) and found.growth > max(0, room):
             found = Refusal("too_long", f"{room} characters are left beside the other edits")
         if isinstance(found, Refusal):
@@ -98,15 +104,14 @@ def render(composition: Composition, subset: Iterable[int]) -> str:
     for group in composition.groups:
         if len(set(group) & set(chosen)) > 1:
             raise ValueError(f"more than one of the exclusive edits {group} is on")
-    patched = _apply(
-        composition.base,
-        [composition.edits[number] for number in chosen],
-        composition.frozen_headings,
-    )
-    if patched.applied < len(chosen):
+    edits = [composition.edits[number] for number in chosen]
+    body = [edit for edit in edits if not is_writing(edit)]
+    patched = _apply(composition.base, body, composition.frozen_headings)
+    if patched.applied < len(body):
         failed = [report.detail for report in patched.reports if report.status != "applied"]
         raise ValueError(f"edits {chosen} do not stand together: {'; '.join(failed)}")
-    return patched.text
+    newline = parse(composition.base, composition.frozen_headings).newline
+    return with_lines(patched.text, edits, newline)
 
 
 def _apply(base: str, edits: Sequence[Edit], frozen_headings: tuple[str, ...]) -> Patched:
@@ -155,15 +160,17 @@ def _groups(
 ) -> tuple[tuple[int, ...], ...]:
     """Edits that must not be on together, directly or by way of others, as one group each."""
     group_of = {item.number: {item.number} for item in fitted}
-    for one, other in itertools.combinations(fitted, 2):
+    body = [item for item in fitted if not is_writing(item.edit)]
+    for one, other in itertools.combinations(body, 2):
         if not _independent(base, one, other, frozen_headings):
             united = group_of[one.number] | group_of[other.number]
             group_of.update(dict.fromkeys(united, united))
     groups = sorted({tuple(sorted(group)) for group in group_of.values()})
-    together = [item.edit for item in fitted if (item.number,) in groups]
+    together = [item.edit for item in body if (item.number,) in groups]
     if _apply(base, together, frozen_headings).applied < len(together):
         # Each two of them can be on and all cannot: only one may.
-        return (tuple(item.number for item in fitted),)
+        lines = [(item.number,) for item in fitted if is_writing(item.edit)]
+        return tuple(sorted((*lines, tuple(item.number for item in body))))
     return tuple(groups)
 
 

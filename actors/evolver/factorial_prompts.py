@@ -13,7 +13,7 @@ import anyio
 import msgspec
 
 from actors.evolver.compose import Composition, compose, render
-from actors.evolver.factorial import without_repeats
+from actors.evolver.factorial_lines import without_repeats
 from actors.evolver.leak import Exposed, find_leak
 from actors.evolver.merge import merge_edits
 from actors.evolver.pack_prompt import PromptReply, case_ids, exposed_in

@@ -24,6 +24,7 @@ from actors.evolver.document import (
 )
 from actors.evolver.likeness import Gist, alike, folded, gist
 from actors.evolver.patch import Refusal
+from actors.evolver.regions import put_behind
 from actors.evolver.screen import holds_fence, holds_unseen
 from protocol.evolver import Edit, EditReport
 
@@ -31,8 +32,12 @@ __all__ = [
     "HEADING",
     "MAX_LINE_CHARS",
     "Momentum",
+    "Screen",
     "momentum_of",
+    "new_rules",
+    "objection_to_rule",
     "room_for_lines",
+    "with_rules",
     "without_momentum",
     "write_momentum",
 ]
@@ -92,7 +97,14 @@ def write_momentum(
     if document.problems:
         damage = Refusal("protected", "; ".join(document.problems))
         return _unchanged(text, [_report(line, damage) for line in lines])
-    kept, refused = _chosen(document, lines, max_chars, similarity, screen)
+
+    def fits(kept: Sequence[str]) -> Refusal | None:
+        full = len(_inner(kept, document.newline)) > max_chars
+        return (
+            Refusal("over_budget", f"the region may have {max_chars} characters") if full else None
+        )
+
+    kept, refused = _chosen(without_momentum(text), lines, similarity, screen, fits)
     if lines and not kept:
         return _unchanged(text, refused)
     written = _written(document, kept)
@@ -103,12 +115,68 @@ def write_momentum(
     return Momentum(written, momentum_of(written), tuple(kept), tuple(refused))
 
 
+def new_rules(
+    text: str,
+    standing: Sequence[str],
+    lines: Sequence[str],
+    *,
+    most: int,
+    max_chars: int,
+    similarity: float,
+    screen: Screen,
+) -> tuple[tuple[str, ...], tuple[EditReport, ...]]:
+    """Rules to add to a sound document, each of which may stand there alone; and the refused ones.
+
+    standing: rules that are not in the text and may stand in the region beside the new ones.
+    most: rules. The rest as of ``write_momentum``, but what the region says is not said again.
+    """
+
+    def fits(kept: Sequence[str]) -> Refusal | None:
+        if len(kept) > most:
+            return Refusal("over_budget", f"there is room for {most}")
+        size = len(momentum_of(with_rules(text, (*standing, *kept))))
+        if size > max_chars:
+            return Refusal("over_budget", f"the region may have {max_chars} characters")
+        return None
+
+    kept, refused = _chosen("\n".join((text, *standing)), lines, similarity, screen, fits)
+    return tuple(kept), tuple(refused)
+
+
+def with_rules(text: str, rules: Sequence[str], newline: str | None = None) -> str:
+    """The text with these rules behind what stands in its region; they were screened before.
+
+    newline: the line end of what is added; None: as the text has it. Raises ValueError if they
+    cannot stand there.
+    """
+    if not rules:
+        return text
+    document = parse(text, newline=newline)
+    region = document.region(MOMENTUM)
+    if region is None or not text[region.inner.start : region.inner.end].strip():
+        written = _written(document, rules)
+    else:
+        written = put_behind(document, region, rules)
+    wrong = "; ".join(document.problems) or _damage(document, written)
+    if wrong:
+        raise ValueError(wrong)
+    return written
+
+
+def objection_to_rule(rule: str) -> Refusal | None:
+    """Why a rule may not stand in any region, as it is; None: it may."""
+    ((raw, line), *more) = _parts(rule)
+    if more or raw != line:
+        return _foreign(rule) or Refusal("marker", "it is not one plain line")
+    return _malformed(raw, line)
+
+
 def _unchanged(text: str, refused: Sequence[EditReport]) -> Momentum:
     return Momentum(text, momentum_of(text), (), tuple(refused))
 
 
 def _report(line: str, refusal: Refusal) -> EditReport:
-    edit = Edit(op="append", target="", content=line, support=(), reason="momentum")
+    edit = Edit(op="momentum", target="", content=line, support=(), reason="momentum")
     return EditReport(edit=edit, status=refusal.status, detail=refusal.detail)
 
 
@@ -116,13 +184,13 @@ def _report(line: str, refusal: Refusal) -> EditReport:
 
 
 def _chosen(
-    document: SkillDocument,
+    elsewhere: str,
     lines: Sequence[str],
-    max_chars: int,
     similarity: float,
     screen: Screen,
+    fits: Callable[[Sequence[str]], Refusal | None],
 ) -> tuple[list[str], list[EditReport]]:
-    elsewhere = without_momentum(document.text)
+    """elsewhere: what must not be said again. fits: why so many rules are too much, or None."""
     said = [gist(_bare(line)) for line in elsewhere.splitlines() if line.strip()]
     running = _words(elsewhere)
     kept: list[str] = []
@@ -134,8 +202,8 @@ def _chosen(
             refusal = Refusal("noop", "the document, or a rule before it, already says it")
         if refusal is None:
             refusal = screen("\n".join((*kept, line)))
-        if refusal is None and len(_inner((*kept, line), document.newline)) > max_chars:
-            refusal = Refusal("over_budget", f"the region may have {max_chars} characters")
+        if refusal is None:
+            refusal = fits((*kept, line))
         if refusal is None:
             kept.append(line)
             said.append(mine)

@@ -142,6 +142,8 @@ def _spliced(text: str, splice: Splice) -> str:
 
 def _screened(edit: Edit, screen: Callable[[Edit], Refusal | None]) -> Refusal | None:
     """Everything that can be said about an edit without looking at the document."""
+    if edit.op in ("note", "momentum"):
+        return Refusal("protected", f"a {edit.op} line goes into its region, not into the body")
     if holds_marker(edit.target) or holds_marker(edit.content):
         return Refusal("marker", "target or content holds a region marker")
     if edit.op != "delete" and not plain(edit.content).strip():

@@ -107,8 +107,8 @@ def _has_defect(batch: Iterable[Evidence]) -> bool:
     return any(item.kind == "defect" for item in batch)
 
 
-def _has_lapse(batch: Iterable[Evidence]) -> bool:
-    return any(item.kind == "lapse" for item in batch)
+def _lapses(batch: Iterable[Evidence]) -> tuple[str, ...]:
+    return tuple(item.case.question.question_id for item in batch if item.kind == "lapse")
 
 
 def _collect(batches: Sequence[Sequence[Evidence]], asked: Sequence[Asked]) -> Harvest:
@@ -116,6 +116,7 @@ def _collect(batches: Sequence[Sequence[Evidence]], asked: Sequence[Asked]) -> H
     unbacked: list[Edit] = []
     notes: list[str] = []
     idle: list[str] = []
+    lapses: list[tuple[str, ...]] = []
     failed: list[str] = []
     for batch, outcome in zip(batches, asked, strict=True):
         match outcome:
@@ -124,7 +125,9 @@ def _collect(batches: Sequence[Sequence[Evidence]], asked: Sequence[Asked]) -> H
                     proposed.edit for proposed in reply.edits
                 )
                 # a note brings an existing rule back to mind; without a lapse none was overlooked
-                (notes if _has_lapse(batch) else idle).extend(reply.notes)
+                seen = _lapses(batch)
+                (notes if seen else idle).extend(reply.notes)
+                lapses += [seen] * len(reply.notes) if seen else []
             case NotUnderstood(problem=problem):
                 failed.append(f"unreadable: {problem}")
             case Unreachable(failure=failure):
@@ -137,4 +140,5 @@ def _collect(batches: Sequence[Sequence[Evidence]], asked: Sequence[Asked]) -> H
         made=sum(outcome.calls for outcome in asked),
         parse_failures=sum(outcome.parse_failures for outcome in asked),
         failed=tuple(failed),
+        lapses=tuple(lapses),
     )

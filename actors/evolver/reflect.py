@@ -14,19 +14,22 @@ from actors.evolver.asking import no_proposal, why_silent
 from actors.evolver.compare_prompt import MomentumReply, Pair, exposed_by, momentum_prompt
 from actors.evolver.document import validate
 from actors.evolver.leak import Exposed, find_leak
-from actors.evolver.momentum import Momentum, without_momentum, write_momentum
+from actors.evolver.momentum import Momentum, Screen, without_momentum, write_momentum
 from actors.evolver.patch import Refusal
 from actors.evolver.rejected import Memory
 from actors.evolver.screen import narrowed
-from prompts.conversation import ChatCall, Understood, ask_for
+from prompts.conversation import ChatCall, NotUnderstood, Understood, Unreachable, ask_for
 from prompts.templates import Template
+from protocol.base import Scope
 from protocol.documents import Skill
 from protocol.evolver import Edit, EditReport, NoProposal, Reason
 from protocol.rows import RejectedRow
 from protocol.settings import EvolverSettings
 from protocol.slow import MomentumWritten, WriteMomentum
 
-__all__ = ["Reflection", "SlowMaterial", "reflect"]
+__all__ = ["AskedRules", "Reflection", "SlowMaterial", "ask_for_rules", "leak_screen", "reflect"]
+
+AskedRules = Understood[MomentumReply] | NotUnderstood | Unreachable
 
 
 class SlowMaterial(msgspec.Struct, frozen=True):
@@ -62,33 +65,50 @@ async def reflect(chat: ChatCall, template: Template, material: SlowMaterial) ->
     if problems:
         detail = f"the skill is damaged: {'; '.join(problems)}"
         return Reflection(no_proposal("none_applied", detail))
-    exposed = narrowed([exposed_by(pair) for pair in material.pairs])
-    asked = await ask_for(
-        chat,
-        "evolve",
-        momentum_prompt(template, request.skill, material.pairs, material.settings),
-        MomentumReply,
-        request.scope,
-        illustration=template.illustration,
+    asked = await ask_for_rules(
+        chat, template, request.skill, material.pairs, material.settings, request.scope
     )
     if not isinstance(asked, Understood):
         reason, detail = why_silent(asked)
         return Reflection(no_proposal(reason, detail, asked), failed=detail)
-    return _build(material, asked, exposed)
+    return _build(material, asked)
 
 
-def _build(
-    material: SlowMaterial, asked: Understood[MomentumReply], exposed: Sequence[Exposed]
-) -> Reflection:
-    """Write the rules, and hold the finished skill against everything."""
-    skill, lines = material.request.skill, asked.value.momentum
-    known = without_momentum(skill.text)
+async def ask_for_rules(
+    chat: ChatCall,
+    template: Template,
+    skill: Skill,
+    pairs: Sequence[Pair],
+    settings: EvolverSettings,
+    scope: Scope,
+) -> AskedRules:
+    """One conversation about a comparison. pairs: every compared question; at least one."""
+    return await ask_for(
+        chat,
+        "evolve",
+        momentum_prompt(template, skill, pairs, settings),
+        MomentumReply,
+        scope,
+        illustration=template.illustration,
+    )
+
+
+def leak_screen(pairs: Sequence[Pair], known: str) -> Screen:
+    """Refuses rules that give the compared questions away. known: a text that may be quoted."""
+    exposed: Sequence[Exposed] = narrowed([exposed_by(pair) for pair in pairs])
 
     def screen(rules: str) -> Refusal | None:
-        # Not against the old region: what it gave away would be kept for ever.
         leak = find_leak(rules, exposed, known)
         return Refusal("leak", leak) if leak else None
 
+    return screen
+
+
+def _build(material: SlowMaterial, asked: Understood[MomentumReply]) -> Reflection:
+    """Write the rules, and hold the finished skill against everything."""
+    skill, lines = material.request.skill, asked.value.momentum
+    # Not against the old region: what it gave away would be kept for ever.
+    screen = leak_screen(material.pairs, without_momentum(skill.text))
     written = write_momentum(
         skill.text,
         lines,
@@ -114,7 +134,7 @@ def _build(
 def _as_edit(written: Momentum, support: tuple[str, ...]) -> Edit:
     """The region in the columns of an edit."""
     return Edit(
-        op="append", target="", content=written.momentum, support=support, reason="momentum"
+        op="momentum", target="", content=written.momentum, support=support, reason="momentum"
     )
 
 

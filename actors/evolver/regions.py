@@ -17,11 +17,13 @@ from actors.evolver.document import (
     APPENDIX,
     MARKERS,
     MOMENTUM,
+    Region,
     SkillDocument,
     holds_marker,
     parse,
 )
 from actors.evolver.likeness import alike, gist
+from actors.evolver.patch import Refusal
 from actors.evolver.screen import holds_unseen
 
 __all__ = [
@@ -31,7 +33,10 @@ __all__ = [
     "note_of",
     "notes_of",
     "objection_to",
+    "put_behind",
+    "refusal_of",
     "replace_notes",
+    "with_notes",
     "write_notes",
 ]
 
@@ -74,15 +79,22 @@ def note_of(raw: str) -> str:
 
 def objection_to(note: str, screen: Callable[[str], str | None]) -> str | None:
     """Why a note may not stand in any appendix; None: it may."""
+    refusal = refusal_of(note, screen)
+    return None if refusal is None else refusal.detail
+
+
+def refusal_of(note: str, screen: Callable[[str], str | None]) -> Refusal | None:
+    """The same with a status. screen: says what the note gives away, or None."""
     if not note:
-        return "it is empty"
+        return Refusal("empty", "it is empty")
     if holds_marker(note):
-        return "it holds a region marker"
+        return Refusal("marker", "it holds a region marker")
     if holds_unseen(note):
-        return "it holds control or invisible characters"
+        return Refusal("marker", "it holds control or invisible characters")
     if len(note) > MAX_NOTE_CHARS:
-        return f"it is longer than {MAX_NOTE_CHARS} characters"
-    return screen(note)
+        return Refusal("too_long", f"it is longer than {MAX_NOTE_CHARS} characters")
+    why = screen(note)
+    return None if why is None else Refusal("leak", why)
 
 
 def write_notes(
@@ -125,6 +137,33 @@ def write_notes(
     if wrong is not None:
         return Noted(text, (), tuple(RefusedNote(note, wrong) for note in notes))
     return Noted(written, tuple(added), tuple(refused))
+
+
+def with_notes(text: str, notes: Sequence[str], newline: str | None = None) -> str:
+    """The text with these notes behind those that are there; they were screened before.
+
+    newline: the line end of what is added; None: as the text has it. Raises ValueError if they
+    cannot stand there.
+    """
+    if not notes:
+        return text
+    document = parse(text, newline=newline)
+    written = _written(document, notes)
+    wrong = "; ".join(document.problems) or _damage(document, written, (*notes_of(text), *notes))
+    if wrong:
+        raise ValueError(wrong)
+    return written
+
+
+def put_behind(document: SkillDocument, region: Region, lines: Sequence[str]) -> str:
+    """The text with these lines as bullets behind what stands in the region."""
+    text, newline = document.text, document.newline
+    bullets = newline.join(f"- {line}" for line in lines)
+    inner = text[region.inner.start : region.inner.end]
+    kept = inner.rstrip()
+    position = region.inner.start + len(kept)
+    after = "" if inner[len(kept) :].startswith(("\n", "\r\n")) else newline
+    return text[:position] + newline + bullets + after + text[position:]
 
 
 def replace_notes(text: str, notes: Sequence[str]) -> str | None:
@@ -176,14 +215,10 @@ def _damage(before: SkillDocument, written: str, notes: Sequence[str]) -> str | 
 
 def _written(document: SkillDocument, added: Sequence[str]) -> str:
     text, newline = document.text, document.newline
-    bullets = newline.join(f"- {note}" for note in added)
     region = document.region(APPENDIX)
     if region is not None:
-        inner = text[region.inner.start : region.inner.end]
-        kept = inner.rstrip()
-        position = region.inner.start + len(kept)
-        after = "" if inner[len(kept) :].startswith(("\n", "\r\n")) else newline
-        return text[:position] + newline + bullets + after + text[position:]
+        return put_behind(document, region, added)
+    bullets = newline.join(f"- {note}" for note in added)
     opening, closing = MARKERS[APPENDIX]
     block = newline.join((opening, HEADING, "", bullets, closing)) + newline
     momentum = document.region(MOMENTUM)

@@ -17,7 +17,7 @@ import msgspec
 
 from actors.evolver.likeness import Gist, alike, folded, gist
 from actors.evolver.patch import Refusal
-from protocol.evolver import Edit, Op
+from protocol.evolver import Edit, Op, Writing
 from protocol.rows import RejectedRow
 
 __all__ = [
@@ -33,13 +33,13 @@ __all__ = [
 ]
 
 _DIGITS = re.compile(r"(\d+)")
-_ADDING: tuple[Op, ...] = ("append", "insert_after")
+_ADDING: tuple[Op | Writing, ...] = ("append", "insert_after", "note", "momentum")
 
 
 class EditGist(msgspec.Struct, frozen=True):
     """What of an edit is compared."""
 
-    op: Op
+    op: Op | Writing
     target: Gist
     content: Gist
 

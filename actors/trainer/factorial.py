@@ -18,6 +18,8 @@ from actors.trainer.epoch import Drained, EpochSkills, own_skill
 from actors.trainer.factorial_prompts import propose_prompts
 from actors.trainer.factorial_rows import (
     adoption_rows,
+    compared_draws,
+    draw_key,
     new_rows,
     prompt_adoption_rows,
     step_row,
@@ -50,8 +52,9 @@ from protocol.keys import epoch_salt, step_key
 from protocol.ledger import DeleteRun, Record, Select, Where, rows_of
 from protocol.redraws import redrawn
 from protocol.rollout import Rollout
-from protocol.rows import AnyRow, DocumentRow, StepRow
+from protocol.rows import AnyRow, DocumentRow, OutcomeRow, StepRow
 from protocol.settings import Config
+from protocol.slow import Compared
 
 __all__ = ["claims_void", "run_factorial_epoch"]
 
@@ -71,11 +74,12 @@ class _Run:
 
 @dataclass(frozen=True)
 class _Evidence:
-    """A class's editor draws of an epoch."""
+    """A class's editor draws of an epoch. compared: with those of the epoch before."""
 
     counted: Score
     questions: tuple[Question, ...]
     diagnoses: tuple[Diagnosis, ...]
+    compared: tuple[Compared, ...]
 
 
 async def run_factorial_epoch(
@@ -161,7 +165,6 @@ async def _begin(peers: Peers, config: Config, epoch: int, texts: PackageTexts) 
             draws=plan.draws,
             rollouts=plan.rollouts,
             lines=list(plan.lines),
-            note="appendix notes are not taken: a note is no patch that stands alone",
         )
     names = [fold.task_type for fold in plan.folds]
     units = {name: tuple(unit for unit in found.units if unit.task_type == name) for name in names}
@@ -255,6 +258,7 @@ async def _step(run: _Run, epoch: int, fold: ClassFold, scope: Scope) -> Refused
             defects=defects,
             lapses=lapses,
             n_edits=run.config.gate.candidates,
+            compared=evidence.compared,
         )
     )
     if isinstance(proposal, NoProposal) and (refused := editor_away(key, proposal)):
@@ -315,4 +319,13 @@ async def _evidence(run: _Run, epoch: int, fold: ClassFold, scope: Scope) -> _Ev
     silent = silent_judge(key, diagnoses, run.config.diagnoser.max_degraded_share)
     if silent is not None:
         return await unjudged(peers, scope, key, again, diagnoses, silent)
-    return _Evidence(counted, tuple(question for question, _ in asked), tuple(diagnoses))
+    drawn = tuple(question for question, _ in asked)
+    before = await peers.ledger.ask(
+        Select(
+            scope=scope,
+            table=OutcomeRow.TABLE,
+            where=(Where(column="run_key", value=draw_key(epoch - 1, fold.task_type)),),
+        )
+    )
+    compared = compared_draws(epoch, rows_of(OutcomeRow, before), drawn, results)
+    return _Evidence(counted, drawn, tuple(diagnoses), compared)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import msgspec
 
 from actors.trainer.score import Score
+from protocol.dataset import Question
 from protocol.diagnoser import Diagnosis, route
 from protocol.documents import Document, Prompts, Skill, text_hash
 from protocol.evolver import Edit, NoProposal
@@ -19,16 +20,48 @@ from protocol.factorial_prompts import (
 )
 from protocol.factorial_rows import PROMPTS, FactorialEditRow
 from protocol.keys import slug, step_key
-from protocol.rows import AnyRow, DocumentRow, EditRow, StepRow
+from protocol.rollout import Answered, Missed
+from protocol.rows import AnyRow, DocumentRow, EditRow, OutcomeRow, StepRow
+from protocol.slow import Compared, change_of
 
 __all__ = [
     "adoption_rows",
     "as_skill",
+    "compared_draws",
+    "draw_key",
     "new_prompt_rows",
     "new_rows",
     "prompt_adoption_rows",
     "step_row",
 ]
+
+
+def draw_key(epoch: int, task_type: str) -> str:
+    """The pass of a class's editor draws in an epoch."""
+    return f"{step_key(epoch, task_type, 1)}/rollout"
+
+
+def compared_draws(
+    epoch: int,
+    before: Sequence[OutcomeRow],
+    questions: Sequence[Question],
+    results: Sequence[Answered | Missed],
+) -> tuple[Compared, ...]:
+    """The questions that were answered in the epoch before and in this one, in their order.
+
+    before: of the editor draws of the epoch before; results: of this one's, one per question.
+    """
+    right = {row.question_id: row.outcome == "right" for row in before if row.outcome != "missing"}
+    return tuple(
+        Compared(
+            question=question,
+            change=change_of(before=right[question.question_id], after=result.right),
+            before_key=draw_key(epoch - 1, question.task_type),
+            after_key=draw_key(epoch, question.task_type),
+        )
+        for question, result in zip(questions, results, strict=True)
+        if isinstance(result, Answered) and question.question_id in right
+    )
 
 
 def step_row(

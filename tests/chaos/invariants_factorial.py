@@ -322,14 +322,18 @@ class _Texts:
         self._known: dict[frozenset[str], str] = {}
 
     def hash_of(self, on: set[str]) -> str:
-        """Of the document with these edits on; sentinels have no text. Empty: there is none."""
+        """Of the document with these edits on; sentinels have no text.
+
+        Empty if there can be none, since two of them exclude each other: nothing was answered so.
+        """
         key = frozenset(on)
         if key not in self._known:
             try:
                 text = render(self._composition, arm_places(on, self._rows))
-            except ValueError:  # two of a group
-                return ""
-            self._known[key] = Skill(task_type=self._name, text=text).hash
+            except ValueError:
+                self._known[key] = ""
+            else:
+                self._known[key] = Skill(task_type=self._name, text=text).hash
         return self._known[key]
 
 

@@ -35,7 +35,7 @@ from actors.workspace.manifest import read_manifest, write_manifest
 from actors.workspace.versions import read_prompts, write_prompts, write_skills
 from protocol.dataset import Question, Unit
 from protocol.documents import Document, Package, Skill
-from protocol.evolver import Edit
+from protocol.evolver import Edit, Op, Writing
 from protocol.factorial_rows import PROMPTS, FactorialEditRow, FactorialRunRow, PairRow
 from protocol.rows import AnyRow, DocumentRow, EpochRow, EvaluationRow, OutcomeRow, StepRow
 from tests.commands.house import CLASS, Made, add_rows, edit_row, fresh_workspace, row
@@ -51,9 +51,14 @@ _DROP, _Q, _CAP = Fraction(3, 10), Fraction(3, 20), Fraction(1, 10)
 
 
 def make_factorial(
-    folder: Path, *, until: int = 4, sentinel: bool = True, common: bool = False
+    folder: Path,
+    *,
+    until: int = 4,
+    sentinel: bool = True,
+    common: bool = False,
+    first: Op | Writing = "append",
 ) -> Made:
-    """The workspace; texts: the seed's skill, and what was adopted.
+    """The workspace; texts: the seed's skill, and what was adopted. first: what the first edit is.
 
     until: 1 to 3: a run under way, whose pairs of this phase wait; 4: one that has decided.
     sentinel: False: the sentinel wins every pair that has a better arm, which no coin does.
@@ -62,7 +67,8 @@ def make_factorial(
     workspace = fresh_workspace(folder, *SETTINGS)
     seed = skill_text(CLASS)
     schedule = _schedule()
-    born = [_edit(number) for number in range(len(EDITS))]
+    ops: list[Op | Writing] = [first, "append", "append"]
+    born = [_edit(number, op) for number, op in enumerate(ops)]
     if common:
         born[0] = _of_prompts(born[0])
     rows = [*sentinel_rows(schedule), *born]
@@ -108,11 +114,11 @@ def _schedule() -> Schedule:
     return schedule_of(load_config(None, [*SETTINGS, "gate.budget=200"]).gate, _SEED, 2, units)
 
 
-def _edit(number: int) -> FactorialEditRow:
+def _edit(number: int, op: Op | Writing) -> FactorialEditRow:
     edit = Edit(
-        op="append",
+        op=op,
         target="",
-        content=EDITS[number],
+        content=EDITS[number] if op == "append" else EDITS[number].removeprefix("- "),
         support=("001-1",),
         reason=f"reason {number + 1}",
     )

@@ -10,9 +10,13 @@ import pytest
 
 from actors.commands.export_parts import gather
 from actors.commands.html.balance import needed
+from actors.commands.lineage import Hop
+from actors.factorial_report import factorial_part
 from actors.factorial_view import FactorialView, factorial_view
 from actors.gate.factorial.binomial import tail
 from actors.ledger.reader import open_reader
+from actors.tables import render
+from protocol.evolver import Edit, Writing
 from protocol.rows import TraceRow
 from tests.commands.factorial_house import EDITS, make_factorial
 from tests.commands.house import CLASS, Made, Trm, add_rows, row
@@ -198,6 +202,35 @@ def test_what_the_editor_read_is_held_against_its_text(tested: Made) -> None:
     exposed = gather(tested.path, "best_hard").exposed
     read = {one.question.question_id: one.evidence for one in exposed}
     assert read["002-1"] == (observation,)
+
+
+@pytest.mark.parametrize("op", ["note", "momentum"])
+def test_a_line_of_a_region_is_told_as_what_it_is(trm: Trm, tmp_path: Path, op: Writing) -> None:
+    """In blame, card and report; with its reason and the questions behind it."""
+    made = make_factorial(tmp_path, first=op)
+    ((_, origin),) = json.loads(trm("blame", CLASS, "--workspace", made.path, "--json").out)[
+        "edits"
+    ].items()
+    assert (origin["op"], origin["verdict"], origin["evidence"]) == (op, "adopted", ["001-1"])
+    trm("export", made.path, tmp_path / "out")
+    card = (tmp_path / "out" / "CARD.md").read_text(encoding="utf-8")
+    assert f"| e1/counting-problem/1 | {op} | adopted |" in card
+    words = " ".join(page_of(trm, made).words.split())
+    assert f"{op}Reason: reason 1Evidence: 001-1" in words
+    assert f"{'APPENDIX' if op == 'note' else 'MOMENTUM'}_START -->" in words  # in its diff
+    told = render([factorial_part(view_of(made), {})])
+    assert f"e1/1 ({op})" in told
+
+
+def test_a_rule_was_made_from_two_passes(tested: Made) -> None:
+    """Both are held against an export's texts; an edit was made from its own epoch's alone."""
+    own = view_of(tested).proposed[2].row
+    hop = Hop(before="", after="", epoch=2, step=2, run_key="k", edits=(), tested={"k": own})
+    assert hop.passes == ("e2/counting-problem/s1",)
+    rule = Edit(op="momentum", target="", content="x", support=(), reason="")
+    own = msgspec.structs.replace(own, edit=msgspec.json.encode(rule).decode())
+    hop = msgspec.structs.replace(hop, tested={"k": own})
+    assert hop.passes == ("e1/counting-problem/s1", "e2/counting-problem/s1")
 
 
 def test_diff_and_patch_need_nothing_of_the_design(trm: Trm, tested: Made, tmp_path: Path) -> None:

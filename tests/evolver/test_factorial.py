@@ -36,7 +36,10 @@ def asked(*earlier: Edit, n_edits: int = 4) -> ProposeEdits:
 
 
 async def test_edits_that_stand_alone_are_offered() -> None:
-    """Each on the base; what does not apply is reported and recorded, nothing is composed."""
+    """Each on the base; what does not apply is reported and recorded, nothing is composed.
+
+    So is a note that no lapse stands behind.
+    """
     lost = edit("replace", "- Not there.", "- x", "q-7-1")
     ledger = Ledger(trace())
     actor = EvolverActor(settings(), editor(reply([ONE, lost, TWO], ["a note"])), ledger.address)
@@ -48,7 +51,9 @@ async def test_edits_that_stand_alone_are_offered() -> None:
         (0, "applied"),
         (1, "applied"),
         (2, "no_match"),
+        (3, "over_budget"),
     ]
+    assert (ledger.recorded[3].op, ledger.recorded[3].content) == ("note", "a note")
     assert (offered.editor_calls, offered.parse_failures) == (1, 0)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 from typing import TypeVar
 
@@ -41,9 +41,10 @@ from protocol.row import Row
 from tests.support.fakes import FakeAddress
 from tests.trainer.house import CLASSES, QUESTIONS, House, Surroundings, _question
 
-__all__ = ["NOTHING", "FactorialHouse", "append", "opened"]
+__all__ = ["NOTHING", "FactorialHouse", "append", "opened", "running"]
 
 T = TypeVar("T", bound=Row)
+H = TypeVar("H", bound="FactorialHouse")
 ON = ("gate.design=factorial", "trainer.slow_update=false", "gate.budget=84")
 
 
@@ -157,13 +158,20 @@ def append(line: str) -> Edit:
     return Edit(op="append", target="", content=f"{line}\n", support=(), reason="")
 
 
-@asynccontextmanager
-async def opened(path: Path, *assignments: str) -> AsyncIterator[tuple[FactorialHouse, TaskGroup]]:
+def opened(
+    path: Path, *assignments: str
+) -> AbstractAsyncContextManager[tuple[FactorialHouse, TaskGroup]]:
     """A house on a fresh database."""
+    return running(path, lambda database: FactorialHouse(database, *assignments))
+
+
+@asynccontextmanager
+async def running(path: Path, build: Callable[[Database], H]) -> AsyncIterator[tuple[H, TaskGroup]]:
+    """The same of another kind of house."""
     database = await Database.open(path / "run.db")
     try:
         async with anyio.create_task_group() as tasks:
-            house = FactorialHouse(database, *assignments)
+            house = build(database)
             await house.open_gate(tasks)
             yield house, tasks
             tasks.cancel_scope.cancel()

@@ -115,13 +115,13 @@ async def test_it_resumes_from_every_checkpoint(tmp_path: Path) -> None:
     """Whatever checkpoint serves: the same rows, and no question is answered again."""
     async with opened(tmp_path) as (house, tasks):
         await (await house.start(tasks)).train(Train())
-        before = await _rows(house)
+        before = await every_row(house)
         n_rolled = len(house.rolled)
         for restored in house.checkpoints[-2:]:
             again = await (await house.start(tasks, restored=restored)).train(Train())
             assert isinstance(again, TrainingEnded)
             assert again.best_hard.skills == "v2"
-        assert await _rows(house) == before
+        assert await every_row(house) == before
         assert len(house.rolled) == n_rolled
 
 
@@ -250,7 +250,8 @@ def _step() -> StepRow:
     )
 
 
-async def _rows(house: FactorialHouse) -> tuple[object, ...]:
+async def every_row(house: FactorialHouse) -> tuple[object, ...]:
+    """All that a run must come to, however often it was stopped."""
     return (
         await house.rows(FactorialEditRow),
         await house.rows(PairRow),
