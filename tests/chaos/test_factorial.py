@@ -23,7 +23,7 @@ pytestmark = [pytest.mark.system, pytest.mark.timeout(180)]
 
 PAIR = "task_type = 'Counting Problem' AND pair = 12"
 ARM = "run_key LIKE 'factorial/counting-problem/%/12/a'"
-EDIT = "edit_id = 'e2/counting-problem/3'"  # adopted
+EDIT = "edit_id = 'e2/counting-problem/1'"  # adopted
 COMMON = "edit_id = 'e1/_prompts/1'"
 PROPOSED = "run_key = 'e1/_prompts/s1'"
 OTHER = "edit_id = 'e1/counting-problem/1'"
