@@ -22,7 +22,7 @@ FACTORIAL = (
     "data.trainable_min_units=30",
     "runtime.backoff_s=0.01",
 )
-"""The same two classes: 15 edits, among them notes, a momentum rule and edits of the prompts; 63 pairs
+"""The same two classes: 15 edits, among them notes, a rule and edits of the prompts; 63 pairs
 in three phases, drops, and adoptions."""
 
 DESIGNS = {"ladder": SMALL, "factorial": FACTORIAL}
