@@ -330,18 +330,18 @@ def subject_of(config: Config) -> dict[str, object]:
 
 def changed_keys(old: Config, new: Config) -> list[tuple[str, object, object]]:
     """What would make a resumed run another run: (key, old value, new value)."""
-    before, after = subject_of(old), subject_of(new)
-    return [
-        (key, before.get(key), after.get(key))
-        for key in sorted(before.keys() | after.keys())
-        if before.get(key) != after.get(key)
-    ]
+    # of two designs each counts keys that the other has too, without reading them
+    before, after = (
+        dict(_leaves(msgspec.to_builtins(config))) | subject_of(config) for config in (old, new)
+    )
+    counted = subject_of(old).keys() | subject_of(new).keys()
+    return [(key, before[key], after[key]) for key in sorted(counted) if before[key] != after[key]]
 
 
 def resolve_path(text: str, config_path: Path | None) -> Path:
     """A path of the configuration: as it is, beside the config file, here, or as it came along.
 
-    Raises ConfigError naming the places that were looked at.
+    Raises ConfigError naming the places that were looked at, or that a run cannot keep the path.
     """
     given = Path(text).expanduser()
     places = [given] if given.is_absolute() else [Path.cwd() / given, ROOT / given]
@@ -349,6 +349,17 @@ def resolve_path(text: str, config_path: Path | None) -> Path:
         places.insert(0, config_path.resolve().parent / given)
     for place in places:
         if place.exists():
-            return place.resolve()
+            return _text_of(place.resolve())
     looked = ", ".join(str(place) for place in dict.fromkeys(places))
     raise ConfigError([f"{text}: no such file or folder; looked at {looked}"])
+
+
+def _text_of(place: Path) -> Path:
+    """The path, if it can be written down; what came along is written relative to ROOT."""
+    if not place.is_relative_to(ROOT):
+        try:
+            str(place).encode()
+        except UnicodeEncodeError as error:
+            told = f"{place}: this path is no text in this locale and cannot be kept"
+            raise ConfigError([f"{told}; give LC_ALL=C.UTF-8, or rename what it names"]) from error
+    return place

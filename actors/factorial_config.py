@@ -6,7 +6,10 @@ from collections.abc import Mapping, Sequence
 
 from protocol.settings import Config
 
-__all__ = ["factorial_problems", "fixed_problems", "subject_keys"]
+__all__ = ["FIXED", "factorial_problems", "fixed_changes", "fixed_problems", "subject_keys"]
+
+Changed = tuple[str, object, object]
+"""Key, old value, new value, as of ``changed_keys``."""
 
 FIXED = (
     "run.seed",
@@ -65,16 +68,19 @@ def subject_keys(
     return counted | {"trainer.epochs": leaves["trainer.epochs"]}
 
 
-def fixed_problems(
-    before: Config, after: Config, changed: Sequence[tuple[str, object, object]]
-) -> list[str]:
-    """Changes that nobody may accept. before: the run's own configuration."""
+def fixed_changes(before: Config, after: Config, changed: Sequence[Changed]) -> list[str]:
+    """Changes that nobody may accept, a line each. before: the run's own configuration."""
     if "factorial" not in (before.gate.design, after.gate.design):
         return []
-    problems = [
+    return [
         f"{key}: {old!r} -> {new!r} cannot be accepted: what the factorial gate draws is fixed "
         "before the first draw"
         for key, old, new in changed
         if key in FIXED
     ]
+
+
+def fixed_problems(before: Config, after: Config, changed: Sequence[Changed]) -> list[str]:
+    """The same with what to do; empty: there is none."""
+    problems = fixed_changes(before, after, changed)
     return [*problems, "Take it back, or begin a fresh run"] if problems else []

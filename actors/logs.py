@@ -17,11 +17,11 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TextIO, cast
 
-import msgspec
 import structlog
 from structlog.typing import EventDict, Processor, WrappedLogger
 
 from actors.log_lines import for_console
+from actors.streams import json_text
 
 __all__ = ["configure_logs", "masked"]
 
@@ -114,7 +114,7 @@ class _JsonLines:
 
     def __call__(self, logger: WrappedLogger, name: str, event: EventDict) -> EventDict:
         line: Mapping[str, object] = self._traceback(logger, name, dict(event))
-        self._put(msgspec.json.encode(line, enc_hook=repr, order=None).decode() + "\n")
+        self._put(f"{json_text(line)}\n")
         return event
 
     def _put(self, text: str) -> None:

@@ -7,15 +7,23 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import re
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import NoReturn
 
 from actors.places import ROOT, as_called, version
+from actors.streams import StdoutLost, ready_streams
 
 __all__ = ["COMMANDS", "build_parser", "main"]
 
-INTERRUPTED = 130
+FAILED, USAGE, INTERRUPTED = 1, 2, 130
+BROKEN_PIPE = 141
+"""What a shell says of a program that SIGPIPE ended, as it ends ``ls | true``."""
+
+_LONE = re.compile(r"[\ud800-\udfff]")
+"""What bytes of a file's name become that the locale's encoding does not know."""
 COMMANDS = (
     "train",
     "check",
@@ -85,15 +93,53 @@ def build_parser(command: str = "") -> argparse.ArgumentParser:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a command; returns its exit code (2: usage)."""
+    """Run a command; returns its exit code (2: usage, 141: nobody reads stdout any more)."""
+    ready_streams()
     given = sys.argv[1:] if arguments is None else list(arguments)
-    parsed = build_parser(given[0] if given else "").parse_args(given)
     try:
-        code: int = parsed.run(parsed)
+        return _run(given)
     except KeyboardInterrupt:  # between what a command does: nothing of it is under way
-        sys.stderr.write("interrupted\n")
+        _tell("interrupted")
         return INTERRUPTED
+    except StdoutLost as lost:
+        if lost.by_reader:
+            return BROKEN_PIPE
+        _tell(f"{_name(given)}: {lost}")
+        return FAILED
+    except UnicodeEncodeError as error:
+        if _LONE.search(error.object) is None:
+            raise
+        shown = error.object[max(0, error.start - 40) : error.end + 40].strip()
+        _tell(
+            f"{_name(given)}: not text in this locale: {shown!a}; give LC_ALL=C.UTF-8, or rename "
+            "the file if that does not help"
+        )
+        return USAGE
+
+
+def _name(given: list[str]) -> str:
+    command = given[0] if given and given[0] in COMMANDS else ""
+    if command == "train":
+        return as_called("bin/train")
+    return as_called(f"bin/trm {command}".strip())
+
+
+def _run(given: list[str]) -> int:
+    """Parse and run. What is left in stdout's buffer is written here, where a failure is told."""
+    try:
+        parsed = build_parser(given[0] if given else "").parse_args(given)
+        code: int = parsed.run(parsed)
+    except SystemExit:  # --help, or a wrong option
+        sys.stdout.flush()
+        raise
+    sys.stdout.flush()
     return code
+
+
+def _tell(line: str) -> None:
+    with suppress(OSError, ValueError):  # nobody listens any more
+        sys.stderr.write(f"{line}\n")
+        sys.stderr.flush()
 
 
 if __name__ == "__main__":

@@ -12,9 +12,10 @@ import re
 import shlex
 import shutil
 import sys
+from contextlib import suppress
 from pathlib import Path
 
-__all__ = ["INSTALLED", "ROOT", "as_called", "launcher", "to_write", "version"]
+__all__ = ["INSTALLED", "ROOT", "as_called", "launcher", "shown_path", "to_write", "version"]
 
 _PACKAGE = Path(__file__).resolve().parent
 _SHARE = _PACKAGE / "share"
@@ -60,6 +61,18 @@ def launcher(command: str = "train") -> str:
     if called.name == "trm":
         return f"{shlex.quote(str(called.resolve()))} {command}"
     return f"{shlex.quote(sys.executable)} -m actors.main {command}"
+
+
+def shown_path(path: Path) -> str:
+    """A path to be pasted into a shell where the user stands: short, quoted, never an option.
+
+    The current folder itself is told whole: ``--resume .`` means the latest run.
+    """
+    text = str(path)
+    with suppress(ValueError):
+        below = path.absolute().relative_to(Path.cwd())
+        text = str(below) if below.parts else str(Path.cwd())
+    return shlex.quote(f"./{text}" if text.startswith("-") else text)
 
 
 def version() -> str:

@@ -6,6 +6,7 @@ whatever the terminal is: a log, a mail and a screen show the same. Nothing is e
 
 from __future__ import annotations
 
+import io
 import textwrap
 from collections.abc import Sequence
 
@@ -80,9 +81,15 @@ def render(parts: Sequence[Table | Group | Text], file_width: int | None = None)
 
     Nor cut: two reasons why a class is dropped make a line longer than any terminal (row P0-3).
     """
-    console = Console(width=file_width or 400, no_color=True, highlight=False, force_terminal=False)
-    with console.capture() as capture:
-        for part in parts:
-            console.print(part)
-            console.print()
-    return "\n".join(line.rstrip() for line in capture.get().split("\n"))
+    page = io.StringIO()  # rich's own capture writes to stdout too, which may be full or gone
+    console = Console(
+        file=page,
+        width=file_width or 400,
+        no_color=True,
+        highlight=False,
+        force_terminal=False,
+    )
+    for part in parts:
+        console.print(part)
+        console.print()
+    return "\n".join(line.rstrip() for line in page.getvalue().split("\n"))

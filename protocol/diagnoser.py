@@ -61,6 +61,8 @@ class Diagnosis(Message, frozen=True, kw_only=True, tag=True):
     finding: what went wrong, one or two sentences; never the answer, nor the question's id.
     rule: the line of the skill that the cause is about, word for word; empty if there is none.
     missed_nodes: shown to the agent by name and never read. grades: one per graded call.
+    unreached: why the judge's infrastructure failed, for the operator; it may hold what a server
+        said, so that it is neither stored nor shown to an editor. lasting: no waiting mends that.
     """
 
     question_id: str
@@ -72,6 +74,8 @@ class Diagnosis(Message, frozen=True, kw_only=True, tag=True):
     rule: str = ""
     missed_nodes: tuple[str, ...] = ()
     grades: tuple[CallGrade, ...] = ()
+    unreached: str = ""
+    lasting: bool = False
 
 
 class Diagnose(Request[Diagnosis | Refused], frozen=True, kw_only=True, tag=True):

@@ -7,6 +7,7 @@ from typing import ClassVar, Literal
 from protocol.base import Message, Request
 
 __all__ = [
+    "LASTING",
     "AskEndpoints",
     "Attempt",
     "Chat",
@@ -39,7 +40,7 @@ FailureKind = Literal[
     "breaker_open",
     "budget",
     "crash",
-    # fatal, never retried
+    # fatal where it was asked; some of them may be answered at another endpoint
     "bad_request",
     "auth",
     "context",
@@ -47,6 +48,10 @@ FailureKind = Literal[
     "retry_after_too_long",
     "body",
 ]
+
+
+LASTING: frozenset[str] = frozenset({"auth", "bad_request", "body", "context", "crash", "quota"})
+"""Failure kinds that no waiting mends: whoever's chat it was, the operator must do something."""
 
 
 class TextPart(Message, frozen=True, kw_only=True, tag=True):
@@ -142,6 +147,17 @@ class ChatFailed(Message, frozen=True, kw_only=True, tag=True):
     detail: str
     attempts: tuple[Attempt, ...] = ()
 
+    @property
+    def lasting(self) -> bool:
+        """Whether no waiting mends it: the operator must do something first."""
+        return self.kind in LASTING
+
+    @property
+    def why(self) -> str:
+        """For the operator: the kind, what the server said, and where it was asked last."""
+        where = f" (endpoint {self.attempts[-1].endpoint})" if self.attempts else ""
+        return f"{self.kind}: {self.detail}{where}"
+
 
 class Chat(Request[ChatAnswer | ChatFailed], frozen=True, kw_only=True, tag=True):
     """Ask a role's model.
@@ -170,6 +186,7 @@ class EndpointSeen(Message, frozen=True, kw_only=True, tag=True):
     """One endpoint at one moment.
 
     limit: requests in flight at most, as it adapts; ceiling: what the limit may grow to.
+    breaker: ``out``: it serves nobody (key, account, model) while others of its roles do.
     opens_in_s: until breaker and Retry-After let a request through; 0: now.
     """
 
@@ -178,7 +195,7 @@ class EndpointSeen(Message, frozen=True, kw_only=True, tag=True):
     in_flight: int
     limit: int
     ceiling: int
-    breaker: Literal["closed", "open", "half_open"]
+    breaker: Literal["closed", "open", "half_open", "out"]
     opens_in_s: float
     last_error: str
 

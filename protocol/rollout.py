@@ -9,6 +9,7 @@ from typing import ClassVar, Literal
 from protocol.base import Message, Request
 from protocol.dataset import Question
 from protocol.documents import Prompts, Skill
+from protocol.llm import LASTING
 
 __all__ = [
     "Answered",
@@ -99,7 +100,7 @@ class Missed(Message, frozen=True, kw_only=True, tag=True):
     @property
     def lasting(self) -> bool:
         """Whether no waiting mends it: the operator must do something first."""
-        return self.kind in ("auth", "bad_request", "body", "context", "crash", "quota", "tree")
+        return self.kind in LASTING or self.kind == "tree"
 
 
 def out_of_budget(results: Iterable[Answered | Missed]) -> bool:

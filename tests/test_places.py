@@ -12,7 +12,7 @@ from actors.commands.splitting import TOOL_VERSION
 from actors.config import ConfigError, load_config, resolve_path
 from actors.launch import DEMO
 from actors.main import main
-from actors.places import INSTALLED, ROOT, as_called, launcher, to_write, version
+from actors.places import INSTALLED, ROOT, as_called, launcher, shown_path, to_write, version
 
 
 def test_a_checkout_writes_beside_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -73,6 +73,32 @@ def test_the_launcher_of_an_installed_one(tmp_path: Path, monkeypatch: pytest.Mo
     assert launcher() == f"'{mine}' train"
     monkeypatch.setattr(sys, "argv", [str(tmp_path / "main.py"), "train"])
     assert launcher() == f"{sys.executable} -m actors.main train"
+
+
+@pytest.mark.parametrize(
+    ("below", "shown"),
+    [
+        ("workspaces/my-001", "workspaces/my-001"),
+        ("-dd2", "./-dd2"),
+        ("-d d", "'./-d d'"),
+        ("my runs/it's", """'my runs/it'"'"'s'"""),
+        ("~x", "'~x'"),
+        (".", "{here}"),
+        ("../other", "{other}"),
+    ],
+)
+def test_a_path_to_be_pasted(
+    below: str, shown: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Short from the current folder, quoted, no option; ``.`` would mean the latest run."""
+    here = tmp_path / "here"
+    here.mkdir()
+    monkeypatch.chdir(here)
+    place = (here / below).resolve()
+    wanted = shown.format(here=here, other=tmp_path / "other")
+    assert shown_path(place) == wanted
+    if not below.startswith("."):
+        assert shown_path(Path(below)) == wanted
 
 
 def test_the_version(capsys: pytest.CaptureFixture[str]) -> None:

@@ -11,7 +11,6 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TypeVar
-from urllib.parse import quote
 
 import msgspec
 
@@ -87,6 +86,6 @@ def _opened(path: Path) -> Iterator[sqlite3.Connection]:
     log = path.with_name(f"{path.name}-wal")
     if log.exists() and log.stat().st_size:
         raise SeedBaselineError(f"{path}: an unfinished write lies beside it ({log.name})")
-    uri = f"file:{quote(str(path.resolve()))}?mode=ro&immutable=1"
+    uri = f"{path.resolve().as_uri()}?mode=ro&immutable=1"
     with closing(sqlite3.connect(uri, uri=True)) as db:
         yield db

@@ -26,6 +26,7 @@ from actors.ledger.reader import open_reader
 from actors.runtime.errors import ActorDead, AskFailed
 from actors.runtime.supervisor import Supervisor
 from actors.runtime.wiring import ActorSpec
+from actors.streams import StdoutLost
 from actors.system import Paths, specs
 from actors.workspace.manifest import read_manifest
 from actors.workspace.versions import read_prompts, read_skills
@@ -159,7 +160,10 @@ def compare_with_itself(launch: Launch, n: int, say: Callable[[str], None], agai
 
     at_once = anyio.run(run_offline, launch.config, specs_of, nulls.run)
     report = nulls.report()
-    show(null_tables(report, nulls.package.package, nulls.spent))
+    try:
+        show(null_tables(report, nulls.package.package, nulls.spent))
+    except StdoutLost as lost:  # the verdict is the exit code all the same
+        say(f"bin/train: {lost}; the answers are kept, and this prints it again: {again}")
     for refused in nulls.trouble[:1]:
         say(f"The comparisons cannot go on: {refused.what}")
         for detail in refused.details[:5]:

@@ -9,6 +9,8 @@ from actors.commands.seed_options import DONE, FAILED, USAGE, OptionError, note,
 
 __all__ = ["add_blame_parser", "blame"]
 
+_COMMAND = "bin/trm blame"
+
 _DESCRIPTION = """\
 Says for every line of a skill, the system prompt or a tool prompt where it comes from: "seed", or
 the edit that wrote it. Below stands every edit with the questions that it answers to, and the
@@ -22,7 +24,7 @@ such way back and is refused. Reads only, also while a run goes on."""
 _EXAMPLES = """\
 examples:
   bin/trm blame "Counting Problem"
-      the best version of the latest demo workspace
+      the best version of the latest run in workspaces/
   bin/trm blame counting-problem --workspace workspaces/my-001 --version v2
   bin/trm blame workspaces/my-001/skills/v3/counting-problem.md
   bin/trm blame system --workspace workspaces/my-001 --json | jq '.edits | keys'
@@ -51,7 +53,7 @@ def add_blame_parser(commands: argparse._SubParsersAction[argparse.ArgumentParse
         "--workspace",
         type=Path,
         metavar="W",
-        help="the workspace (default: the latest of the demo, or the file's own)",
+        help="the workspace (default: the file's own, or the latest in workspaces/)",
     )
     parser.add_argument(
         "--version",
@@ -88,8 +90,8 @@ def _blame(arguments: argparse.Namespace) -> int:
 
     if arguments.document is None or Path(arguments.document).is_dir():
         given = None if arguments.document is None else Path(arguments.document)
-        raise OptionError(documents_there_are(given, arguments.workspace))
-    found = find_document(arguments.document, arguments.workspace, arguments.version)
+        raise OptionError(documents_there_are(given, arguments.workspace, _COMMAND))
+    found = find_document(arguments.document, arguments.workspace, arguments.version, _COMMAND)
     if (found.workspace / RUN_DB).is_file():
         with workspace_ledger(found.workspace) as reader:
             history = lineage(found.workspace, reader, found.kind, found.version, found.name)

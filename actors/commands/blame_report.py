@@ -10,6 +10,7 @@ from rich.text import Text
 
 from actors.commands.blame_lines import blame_lines, lines_of
 from actors.commands.console import columns, hanging, show, visible
+from actors.commands.html.words import count
 from actors.commands.lineage import Hop, Lineage, changes_of, edit_key
 from protocol.rows import EditRow
 
@@ -71,7 +72,7 @@ class Origin(msgspec.Struct, frozen=True, kw_only=True):
         if self.effect is not None:
             parts.append(f"gain {self.effect:+.1%} [{self.low:+.1%}, {self.high:+.1%}] (selected)")
         if self.wins is not None:
-            of = "" if self.pairs is None else f" of {self.pairs} pairs"
+            of = "" if self.pairs is None else f" of {count(self.pairs, 'pair')}"
             parts.append(f"{self.wins} won {self.losses} lost{of}")
         if self.tested_as is not None:
             parts.append(f"tested as {self.tested_as}")
@@ -176,8 +177,8 @@ def print_blame(report: BlameReport) -> None:
     """On stdout: in colour on a terminal, else plain."""
     edited = [line for line in report.lines if line.origin != "seed"]
     head = Text(
-        f"{report.document}, {report.version}: {len(report.lines)} lines, {len(edited)} of them "
-        f"by {len(report.edits)} edit{'' if len(report.edits) == 1 else 's'}\n"
+        f"{report.document}, {report.version}: {count(len(report.lines), 'line')}, {len(edited)} "
+        f"of them by {count(len(report.edits), 'edit')}\n"
         f"in {report.workspace}"
     )
     show([head, *_lines(report), *_edits(report)])
@@ -212,7 +213,7 @@ def _edits(report: BlameReport) -> list[Text]:
     shown = []
     for key, number in _numbers(report).items():
         origin = report.edits[key]
-        left = f"{counted[key]} line{'' if counted[key] == 1 else 's'}"
+        left = count(counted[key], "line")
         shown += [
             Text(),
             Text(f"[{number}] {origin.op}, {left}, {key}", "bold"),

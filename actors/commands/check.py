@@ -15,12 +15,12 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import anyio
-import msgspec
 from rich.console import Group
 
-from actors.commands.check_calls import Heard, Models, ask_all, embed_once, list_models
+from actors.commands.check_calls import Heard, Models, ask_all, embed_once, list_models, silence_s
 from actors.commands.check_data import Material, look_at_data
 from actors.commands.check_endpoints import embedding_line, endpoint_lines
+from actors.commands.check_left import pairs_left
 from actors.commands.check_line import Line, fail, fine, shown, stops, warn
 from actors.commands.check_place import (
     Machine,
@@ -34,7 +34,7 @@ from actors.commands.check_place import (
 from actors.commands.check_preview import Preview, gain_lines, preview_of
 from actors.commands.check_probes import probes_of, roles_of
 from actors.commands.check_subject import Subject, config_lines, resume_lines, subject_of
-from actors.commands.console import on_terminal, show
+from actors.commands.console import on_terminal, show, while_waiting
 from actors.commands.run_options import add_run_options
 from actors.commands.seed_options import write
 from actors.commands.splitting import Split
@@ -45,6 +45,7 @@ from actors.factorial_report import schedule_text
 from actors.gate.factorial.schedule import ScheduleError
 from actors.llm.endpoints import resolve_endpoints
 from actors.logs import configure_logs
+from actors.streams import json_text
 from actors.summary import preflight_table
 from actors.system import TWIN
 from actors.tables import render
@@ -159,7 +160,7 @@ def _json(lines: Sequence[Line], preview: Preview | None, material: Material | N
         "gains": None if split is None else split.facts,
         "preview": preview,
     }
-    return msgspec.json.encode(told).decode() + "\n"
+    return f"{json_text(told)}\n"
 
 
 def _look(
@@ -209,7 +210,13 @@ def _preview(
         )
     )
     if config.gate.design == "factorial":
+        left = None if subject.workspace is None else pairs_left(subject.workspace)
+        if left is not None and left.decided:
+            report.add(left.line)
+            return preview
         report.add(*_schedule(config, material, split, preview, report))
+        if left is not None:
+            report.add(left.line)
         return preview
     report.add(*gain_lines(split))
     report.table(preflight_table(split.data, split.plan, split.power, config.trainer))
@@ -248,7 +255,10 @@ def _endpoints(
         else:
             report.add(line)
     try:
-        with TemporaryDirectory(prefix="trm-check-") as folder:
+        with (
+            TemporaryDirectory(prefix="trm-check-") as folder,
+            while_waiting(_asking(config, usable)),
+        ):
             heard, models = anyio.run(_ask, config, usable, material, Path(folder), machine.environ)
     except (OSError, LookupError) as error:  # no room for it, no templates, no general skill
         report.add(fail("endpoint", f"none could be asked: {error}", "mend what it names"))
@@ -262,6 +272,11 @@ def _endpoints(
     if config.data.search != "bm25":
         report.add(_embedding(config, machine.environ))
     return heard, models
+
+
+def _asking(config: Config, endpoints: Sequence[Endpoint]) -> str:
+    these = "1 endpoint" if len(endpoints) == 1 else f"{len(endpoints)} endpoints"
+    return f"asking {these} ({silence_s(config):g} s if one is silent) ..."
 
 
 def _unusable(config: Config, endpoint: Endpoint, environ: Mapping[str, str]) -> Line | None:

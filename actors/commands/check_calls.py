@@ -34,14 +34,20 @@ from actors.system import TWIN, local_model, uses_twin
 from actors.twin.actor import TwinActor
 from actors.twin.process import base_url_of, bind_loopback
 from protocol.embedder import EmbedFailed
-from protocol.llm import ChatAnswer, ChatFailed
-from protocol.settings import Config, Endpoint, LimitSettings
+from protocol.llm import Attempt, ChatAnswer, ChatFailed
+from protocol.settings import Config, Endpoint, LimitSettings, LlmSettings
 
-__all__ = ["Embedded", "Heard", "Models", "ask_all", "embed_once", "list_models"]
+__all__ = ["Embedded", "Heard", "Models", "ask_all", "embed_once", "list_models", "silence_s"]
 
 _NO_LIMITS = LimitSettings(max_calls=None, max_tokens=None, max_usd=None)
-_ATTEMPTS = 2
+_TRIES = 2
 _GRACE_S = 1.0
+_FIRST_TOKEN_S = 60.0
+"""The longest that a check waits for the first token; ``llm.idle_s`` holds for those after it."""
+_OF_ALL = ("transport", "auth", "breaker_open", "timeout", "rate_limit")
+"""Failures that the endpoint's other calls would meet too, each after its own clocks."""
+_OF_A_MOMENT = ("transport", "truncated", "empty", "server_error", "aborted")
+"""Failures that a second try may mend, and that come quickly."""
 _HANDLERS = 8
 _LIST_S = 10.0
 _TEXTS = ("a red boat in the harbour", "what is on the table?")
@@ -60,13 +66,16 @@ class Models(msgspec.Struct, frozen=True, kw_only=True):
     """What ``/models`` says. served: context length by name, None: not told; None: no list.
 
     below_v1: there is none here, but there is one below ``/v1``. date: the server's clock.
-    why: there is no list. unreached: no answer of any kind came.
+    why: there is no list. status: of HTTP. unreached: no answer of any kind came; silent: though
+    somebody took the connection.
     """
 
     served: Mapping[str, int | None] | None = None
     below_v1: bool = False
     why: str = ""
+    status: int | None = None
     unreached: bool = False
+    silent: bool = False
     date: datetime | None = None
 
 
@@ -103,26 +112,60 @@ async def ask_all(
 async def _ask_one(
     system: Supervisor, config: Config, name: str, probes: Sequence[Probe], heard: list[Heard]
 ) -> None:
-    address = system.address(f"llm-{name}")
     for probe in probes:
         if probe.kind == "pace" and isinstance(heard[-1].reply, ChatFailed):
             heard.append(Heard(probe, heard[-1].reply, 0.0))  # the call before it was the same
             continue
         begun = anyio.current_time()
-        reply: ChatAnswer | ChatFailed | None = None
-        with anyio.move_on_after(config.llm.total_s + _GRACE_S):
-            try:
-                reply = await address.ask(probe.chat, timeout_s=math.inf)
-            except AskFailed as failure:
-                reply = probe.chat.crashed(str(failure))
-        if reply is None:
-            detail = f"no answer within {config.llm.total_s:g} s"
-            reply = ChatFailed(kind="timeout", fatal=False, detail=detail)
+        reply = await _asked(system, config, name, probe)
         heard.append(Heard(probe, reply, anyio.current_time() - begun))
-        if isinstance(reply, ChatFailed) and reply.kind in ("transport", "auth", "breaker_open"):
-            # the others would only say the same, each after its own clocks
+        if isinstance(reply, ChatFailed) and reply.kind in _OF_ALL:
             heard += [Heard(rest, reply, 0.0) for rest in probes[len(heard) :]]
             return
+
+
+async def _asked(
+    system: Supervisor, config: Config, name: str, probe: Probe
+) -> ChatAnswer | ChatFailed:
+    """The reply, of a second try where a moment may mend it; never of one after silence."""
+    longest_s = _clocks(config).attempt_s * _TRIES + _GRACE_S
+    before: tuple[Attempt, ...] = ()
+    reply: ChatAnswer | ChatFailed = _silent(longest_s)
+    with anyio.move_on_after(longest_s):
+        for left in reversed(range(min(_TRIES, config.llm.attempts))):
+            try:
+                reply = await system.address(f"llm-{name}").ask(probe.chat, timeout_s=math.inf)
+            except AskFailed as failure:
+                reply = probe.chat.crashed(str(failure))
+            reply = msgspec.structs.replace(reply, attempts=(*before, *reply.attempts))
+            if isinstance(reply, ChatAnswer) or reply.kind not in _OF_A_MOMENT or not left:
+                return reply
+            before = reply.attempts
+            await anyio.sleep(config.llm.backoff_s)
+    return reply
+
+
+def silence_s(config: Config) -> float:
+    """How long a check takes with an endpoint that takes every request and says nothing."""
+    return _LIST_S + _clocks(config).first_token_s
+
+
+def _silent(seconds: float) -> ChatFailed:
+    return ChatFailed(kind="timeout", fatal=False, detail=f"no answer within {seconds:g} s")
+
+
+def _clocks(config: Config) -> LlmSettings:
+    """The client's settings: one try, no waiting for the end of an outage, and little patience.
+
+    Somebody sits and waits: an endpoint that takes a call and says nothing is told of after a
+    minute, where a run would be patient.
+    """
+    return msgspec.structs.replace(
+        config.llm,
+        attempts=1,
+        outage_s=config.llm.connect_s,
+        first_token_s=min(config.llm.first_token_s, _FIRST_TOKEN_S),
+    )
 
 
 @asynccontextmanager
@@ -173,15 +216,10 @@ async def _started(
 
 
 def _client(config: Config, name: str, endpoint: Endpoint, address: str) -> ActorSpec:
-    """The client of one endpoint: few tries, no waiting for the end of an outage."""
+    """The client of one endpoint."""
     if endpoint.base_url == TWIN:
         endpoint = msgspec.structs.replace(endpoint, base_url=address)
-    llm = msgspec.structs.replace(
-        config.llm,
-        endpoints=(endpoint,),
-        attempts=min(_ATTEMPTS, config.llm.attempts),
-        outage_s=config.llm.connect_s,
-    )
+    llm = msgspec.structs.replace(_clocks(config), endpoints=(endpoint,))
     return ActorSpec(
         name=f"llm-{name}",
         factory=lambda peers: LlmActor(llm, _NO_LIMITS, peers("cache"), peers("ledger")),
@@ -223,11 +261,13 @@ async def _models(
             below = await client.get(f"{base}/v1/models", headers=headers)
             if below.status_code == 200:
                 return Models(below_v1=True, why="HTTP 404")
+    except httpx.ReadTimeout:
+        return Models(why=f"nothing came within {_LIST_S:g} s", unreached=True, silent=True)
     except (httpx.HTTPError, httpx.InvalidURL) as error:
         return Models(why=_cause(error), unreached=isinstance(error, httpx.TransportError))
-    date = _date(response.headers.get("date"))
-    if response.status_code != 200:
-        return Models(why=f"HTTP {response.status_code}", date=date)
+    date, status = _date(response.headers.get("date")), response.status_code
+    if status != 200:
+        return Models(why=f"HTTP {status}", status=status, date=date)
     served = _served(response.content)
     return Models(served=served, why="" if served is not None else "no list of models", date=date)
 

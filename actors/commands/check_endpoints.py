@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
-import difflib
 import json
 import re
-from collections.abc import Mapping, Sequence
-from urllib.parse import urlsplit
+from collections.abc import Sequence
 
 from actors.commands.check_calls import Embedded, Heard, Models
 from actors.commands.check_line import Line, fail, fine, in_words, warn
 from actors.commands.check_probes import Probe, roles_of
+from actors.commands.check_remedies import (
+    NO_TOOLS,
+    THINKING,
+    chat_remedy,
+    form_remedy,
+    list_remedy,
+    nearest,
+    unreached_remedy,
+)
 from actors.diagnoser.judge import JudgeReply
 from actors.evolver.prompt import EditorReply
 from actors.rollout.action import BadCall
@@ -18,42 +25,16 @@ from actors.rollout.dialect import JsonDialect, NativeDialect
 from actors.rollout.tools import offered_tools
 from actors.system import TWIN
 from prompts.reply import Unreadable, decode_reply
-from protocol.llm import ChatAnswer, ChatFailed, FailureKind
+from protocol.llm import ChatAnswer, ChatFailed
 from protocol.settings import Config, Endpoint
 
 __all__ = ["embedding_line", "endpoint_lines", "first_token_s"]
 
-_NOT_THERE = re.compile(r"\bHTTP (?:404|405|501)\b")
 _THOUGHT = re.compile(r"<think(?:ing)?>", re.IGNORECASE)
 _CHARS_PER_TOKEN = 3.0  # a careful guess: text in other scripts takes more tokens
 _OTHER_CHARS = 6000  # of the templates around what the settings bound
-_THINKING = (
-    "a thinking model may spend all its tokens on thoughts: raise llm.{role}.max_tokens, or turn "
-    "thinking off (extra_body: {{chat_template_kwargs: {{enable_thinking: false}}}}), or start the "
-    "server with a reasoning parser"
-)
-_NO_TOOLS = (
-    "start the server with tool calls (vLLM: --enable-auto-tool-choice --tool-call-parser NAME), "
-    "or set agent.tool_calls to json"
-)
 _UNREACHED = ("transport", "breaker_open")
 _JARGON = re.compile(r"^ConnectError: |\[Errno -?\d+\] ")
-_NO_NAME = ("not known", "nodename", "No address", "name resolution", "getaddrinfo")
-_REMEDIES: Mapping[FailureKind, str] = {
-    "transport": "start the server, or mend its base_url in llm.endpoints",
-    "timeout": "look at the server's load, or raise llm.first_token_s and llm.total_s",
-    "rate_limit": "wait, or lower llm.concurrency; a run slows down by itself",
-    "server_error": "look at the server's log",
-    "truncated": "a proxy may cut streams: look at its time-outs and buffering",
-    "aborted": "look at the server's log",
-    "breaker_open": "start the server, or mend its base_url in llm.endpoints",
-    "quota": "the account is empty: top it up, or name another endpoint",
-    "context": "lower agent.max_prompt_tokens, or serve the model with a longer context",
-    "retry_after_too_long": "wait, or raise llm.retry_after_cap_s",
-    "body": "look at what the server says",
-    "crash": "look at what is said",
-    "budget": "raise the limit",
-}
 
 
 def endpoint_lines(
@@ -67,7 +48,7 @@ def endpoint_lines(
             lines += _of_kind(config, one, one.reply)
         elif not any(one.reply is before.reply for before in heard[:place]):
             skipped = sum(one.reply is later.reply for later in heard[place + 1 :])
-            lines.append(_failed(one.probe, one.reply, models, skipped))
+            lines.append(_failed(one.probe, one.reply, models, skipped, answered=answered))
     return lines
 
 
@@ -96,50 +77,25 @@ def _named(endpoint: Endpoint) -> str:
 def _model_line(config: Config, endpoint: Endpoint, models: Models, *, answered: bool) -> Line:
     name, where = "endpoint", f"{endpoint.name} at {endpoint.base_url}"
     if models.below_v1:
-        remedy = f"set its base_url to {endpoint.base_url.rstrip('/')}/v1"
-        return fail(name, f"{where}: nothing there, but its models are below /v1", remedy)
+        deeper = f"set its base_url to {endpoint.base_url.rstrip('/')}/v1"
+        return fail(name, f"{where}: nothing there, but its models are below /v1", deeper)
     if models.served is None:
         asked = f"GET {endpoint.base_url.rstrip('/')}/models"
         if models.unreached and not answered:
             told = f"{endpoint.name}: no server answers at {endpoint.base_url} ({asked}: "
-            return fail(name, f"{told}{in_words(models.why)})", _unreached(endpoint, models.why))
+            return fail(name, f"{told}{in_words(models.why)})", unreached_remedy(endpoint, models))
         told = f"{where}: no list of models ({asked}: {models.why}), so its context is unknown"
         if answered:
             return warn(name, told, "nothing, if you know that the context suffices")
-        return fail(name, told, "start the server, or mend its base_url in llm.endpoints")
+        return fail(name, told, list_remedy(endpoint, models.status))
     if endpoint.model not in models.served:
         told = f"{where}: {endpoint.model} is not among its {len(models.served)} models"
-        remedy = _nearest(endpoint.model, sorted(models.served))
-        return (
-            warn(name, f"{told}, but it answers", remedy) if answered else fail(name, told, remedy)
-        )
+        other = nearest(endpoint.model, sorted(models.served))
+        return warn(name, f"{told}, but it answers", other) if answered else fail(name, told, other)
     length = models.served[endpoint.model]
     if length is None:
         return fine(name, f"{where} serves {endpoint.model}; it does not tell the context length")
     return _length_line(config, endpoint, f"{where} serves {endpoint.model}", length)
-
-
-def _unreached(endpoint: Endpoint, why: str) -> str:
-    """What mends it, by what the operating system said."""
-    address = urlsplit(endpoint.base_url)
-    key = f"mend base_url of {endpoint.name} in llm.endpoints"
-    if "refused" in why:
-        return f"nothing listens there: start the server at {address.netloc}, or {key}"
-    if any(words in why for words in _NO_NAME):
-        return f"the name {address.hostname} leads nowhere from this machine: {key}"
-    return f"look whether {address.netloc} can be reached from this machine, or {key}"
-
-
-def _nearest(model: str, served: Sequence[str]) -> str:
-    lowered = {name.lower().rsplit("/", 1)[-1]: name for name in served}
-    close = difflib.get_close_matches(model, served, n=3, cutoff=0.4)
-    tail = difflib.get_close_matches(
-        model.lower().rsplit("/", 1)[-1], list(lowered), n=3, cutoff=0.6
-    )
-    close += [lowered[name] for name in tail if lowered[name] not in close]
-    if close:
-        return f"set its model; did you mean {' or '.join(close[:3])}?"
-    return f"set its model to one of {', '.join(served[:5]) or 'those that it loads'}"
 
 
 def _length_line(config: Config, endpoint: Endpoint, told: str, length: int) -> Line:
@@ -182,7 +138,9 @@ def _length_line(config: Config, endpoint: Endpoint, told: str, length: int) -> 
 # -- failures ---------------------------------------------------------------------------
 
 
-def _failed(probe: Probe, failure: ChatFailed, models: Models | None, skipped: int) -> Line:
+def _failed(
+    probe: Probe, failure: ChatFailed, models: Models | None, skipped: int, *, answered: bool
+) -> Line:
     """skipped: calls that were not made, since they would have failed likewise."""
     name = {"form": "json", "image": "vision"}.get(probe.kind, probe.role)
     if failure.kind in _UNREACHED:
@@ -192,7 +150,9 @@ def _failed(probe: Probe, failure: ChatFailed, models: Models | None, skipped: i
             return fail(name, told + _skipped(skipped), "as the line above says")
     else:
         told = f"{_named(probe.endpoint)}: {failure.kind}: {in_words(failure.detail)}"
-    return fail(name, told + _skipped(skipped), _remedy(probe, failure, models))
+    return fail(
+        name, told + _skipped(skipped), chat_remedy(probe, failure, models, answered=answered)
+    )
 
 
 def _bare(detail: str) -> str:
@@ -204,46 +164,6 @@ def _skipped(calls: int) -> str:
     if not calls:
         return ""
     return f" ({calls} more call{' was' if calls == 1 else 's were'} not tried)"
-
-
-def _remedy(probe: Probe, failure: ChatFailed, models: Models | None) -> str:
-    endpoint = probe.endpoint
-    if failure.kind == "auth":
-        if endpoint.api_key_env is None:
-            return "it wants a key: name its environment variable in api_key_env of the endpoint"
-        return f"the key in {endpoint.api_key_env} is refused: set the right one"
-    if failure.kind == "empty":
-        return _THINKING.format(role=probe.role)
-    if failure.kind != "bad_request":
-        return _REMEDIES.get(failure.kind, "look at what is said")
-    return _remedy_of_refusal(probe, failure.detail, models)
-
-
-def _remedy_of_refusal(probe: Probe, detail: str, models: Models | None) -> str:
-    """The server is there, and does not take the request."""
-    endpoint, url = probe.endpoint, probe.endpoint.base_url.rstrip("/")
-    if probe.kind == "image":
-        return "the model takes no pictures: serve one that sees, or set agent.vision to none"
-    if probe.kind == "form":
-        return _form_remedy(endpoint)
-    if models is not None and models.served and endpoint.model not in models.served:
-        return _nearest(endpoint.model, sorted(models.served))
-    if _NOT_THERE.search(detail):
-        if url.endswith("/v1") or url == TWIN:
-            return "there are no chats at this address: look at base_url and model"
-        return f"is it {url}/v1? Servers of this kind have their chats below /v1"
-    if "UnsupportedProtocol" in detail or "InvalidURL" in detail:
-        return "its base_url must be like http://127.0.0.1:8000/v1"
-    if probe.chat.tools:
-        return _NO_TOOLS
-    if probe.chat.json_schema is not None and endpoint.json_output != "none":
-        return f"if it is the JSON schema: {_form_remedy(endpoint)}"
-    return "look at what the server says"
-
-
-def _form_remedy(endpoint: Endpoint) -> str:
-    lower = {"schema": "object (any JSON object) or none", "object": "none"}
-    return f"set json_output of {endpoint.name} to {lower.get(endpoint.json_output, 'none')}"
 
 
 # -- answers ----------------------------------------------------------------------------
@@ -290,9 +210,9 @@ def _reading(config: Config, probe: Probe, reply: ChatAnswer) -> Line | None:
     name, who, role = probe.role, _named(probe.endpoint), probe.role
     if reply.finish == "length":
         told = f"{who}: the reply was cut at {reply.usage.completion_tokens} tokens"
-        return fail(name, told, _THINKING.format(role=role))
+        return fail(name, told, THINKING.format(role=role))
     if not reply.text.strip() and not reply.tool_calls:
-        return fail(name, f"{who}: an empty reply", _THINKING.format(role=role))
+        return fail(name, f"{who}: an empty reply", THINKING.format(role=role))
     if _THOUGHT.search(reply.text):
         told = f"{who}: writes its thoughts into the reply"
         return warn(name, told, "start the server with its reasoning parser, or turn thinking off")
@@ -302,8 +222,8 @@ def _reading(config: Config, probe: Probe, reply: ChatAnswer) -> Line | None:
     if role == "search" and config.agent.tool_calls == "native" and not reply.tool_calls:
         told = f"{who}: no tool call came back"
         if problem:
-            return fail(name, f"{told}, and {problem}", _NO_TOOLS)
-        return warn(name, f"{told}, though its text can be read", _NO_TOOLS)
+            return fail(name, f"{told}, and {problem}", NO_TOOLS)
+        return warn(name, f"{told}, though its text can be read", NO_TOOLS)
     told = f"{who}: the reply is not as asked for: {problem}"
     return warn(name, told, "look at what it says: bin/trm ask; a run asks again and counts these")
 
@@ -340,11 +260,11 @@ def _form(probe: Probe, reply: ChatAnswer) -> Line:
     if not isinstance(value, dict):
         shown = " ".join(reply.text.split())[:60]
         told = f"{who}: {how}, but the reply is not held to it: {shown!r}"
-        return warn("json", told, f"{_form_remedy(endpoint)}; a run asks again where it must")
+        return warn("json", told, f"{form_remedy(endpoint)}; a run asks again where it must")
     fits = set(value) == {"colour", "legs"} and value["colour"] in ("red", "blue")
     if endpoint.json_output == "schema" and not fits:
         told = f"{who}: {how}, but the reply is another object: {json.dumps(value)[:60]}"
-        return warn("json", told, f"{_form_remedy(endpoint)}; a run asks again where it must")
+        return warn("json", told, f"{form_remedy(endpoint)}; a run asks again where it must")
     return fine("json", f"{who}: held to {how}")
 
 

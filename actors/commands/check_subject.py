@@ -12,6 +12,7 @@ import msgspec
 
 from actors.commands.check_line import Line, fail, fine
 from actors.config import ConfigError, changed_keys, load_config
+from actors.factorial_config import FIXED, fixed_changes
 from actors.launch import DEMO, resume_problems
 from actors.places import to_write
 from actors.workspace.create import latest_workspace, next_workspace
@@ -129,11 +130,31 @@ def resume_lines(subject: Subject, accepted: Sequence[str]) -> list[Line]:
         stored = load_config(workspace / _CONFIG)
     except ConfigError:
         return lines  # told above
-    changed = changed_keys(stored, subject.config)
-    for key, old, new in changed:
-        if key not in accepted:
-            told = f"{key} was {old!r}, now {new!r}"
-            lines.append(fail("resume", told, f"take it back, or add --accept-change {key}"))
+    lines += _change_lines(stored, subject.config, accepted)
     if not lines:
         lines.append(fine("resume", f"{workspace.name}: whole epochs: {subject.done}"))
     return lines
+
+
+def _change_lines(stored: Config, config: Config, accepted: Sequence[str]) -> list[Line]:
+    """What a resume would refuse of the settings: as ``launch.resume`` does."""
+    changed = changed_keys(stored, config)
+    fixed = fixed_changes(stored, config, changed)
+    never = FIXED if fixed else ()
+    unknown = sorted(set(accepted) - {key for key, _, _ in changed})
+    return [
+        *(fail("resume", what, "take it back, or begin a fresh run") for what in fixed),
+        *(
+            fail(
+                "resume",
+                f"{key} was {old!r}, now {new!r}",
+                f"take it back, or add --accept-change {key}",
+            )
+            for key, old, new in changed
+            if key not in accepted and key not in never
+        ),
+        *(
+            fail("resume", f"--accept-change {key}: does not differ", "leave it out")
+            for key in unknown
+        ),
+    ]

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import io
 import re
 import shutil
 import sys
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 
 from rich.console import Console, RenderableType
 from rich.text import Text
 
 from actors.commands.seed_options import write
 
-__all__ = ["columns", "hanging", "on_terminal", "show", "visible"]
+__all__ = ["columns", "hanging", "on_terminal", "show", "visible", "while_waiting"]
 
 _COLUMNS, _NARROWEST = 100, 60
 
@@ -31,6 +33,23 @@ def columns() -> int:
     if not on_terminal():
         return _COLUMNS
     return max(_NARROWEST, shutil.get_terminal_size((_COLUMNS, 24)).columns)
+
+
+@contextmanager
+def while_waiting(line: str) -> Iterator[None]:
+    """Show a line on the terminal of stderr as long as the block takes; without one, nothing."""
+    shown = sys.stderr.isatty()
+    with suppress(OSError, ValueError):
+        if shown:
+            sys.stderr.write(line)
+            sys.stderr.flush()
+    try:
+        yield
+    finally:
+        with suppress(OSError, ValueError):
+            if shown:
+                sys.stderr.write(f"\r{' ' * len(line)}\r")
+                sys.stderr.flush()
 
 
 def hanging(first: str, text: str, width: int) -> str:
@@ -63,8 +82,10 @@ def show(parts: Sequence[RenderableType], *, colour: bool | None = None) -> None
         for part in parts:
             console.print(part, soft_wrap=isinstance(part, Text))
         return
-    console = Console(width=_PLAIN_WIDTH, no_color=True, highlight=False, force_terminal=False)
-    with console.capture() as captured:
-        for part in parts:
-            console.print(part, soft_wrap=isinstance(part, Text))
-    write("\n".join(line.rstrip() for line in captured.get().split("\n")))
+    page = io.StringIO()  # rich's own capture writes to stdout too, which may be full or gone
+    console = Console(
+        file=page, width=_PLAIN_WIDTH, no_color=True, highlight=False, force_terminal=False
+    )
+    for part in parts:
+        console.print(part, soft_wrap=isinstance(part, Text))
+    write("\n".join(line.rstrip() for line in page.getvalue().split("\n")))

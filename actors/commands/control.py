@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 import sys
 from pathlib import Path
 from typing import get_args
@@ -10,7 +11,7 @@ from typing import get_args
 import msgspec
 
 from actors.commands.seed_options import DONE, FAILED, USAGE, OptionError, note, write
-from actors.commands.workspace_view import named_or_latest
+from actors.commands.workspace_view import named_or_live
 from actors.monitor.client import NoRun, ask_run
 from actors.monitor.status_words import status_lines
 from actors.monitor.wishes import Verb, Wish, read_wish
@@ -29,10 +30,11 @@ Speaks to the run in WORKSPACE through its Unix socket, which only the account t
   concurrency N    at most N requests in flight per endpoint, or of the one named by --endpoint"""
 
 _VERBS: tuple[str, ...] = get_args(Verb)
+_NUMBER = re.compile("[0-9]{1,9}")
 
 _EXAMPLES = """\
 examples:
-  bin/trm control pause                 the latest run in workspaces/
+  bin/trm control pause                 the run that is under way in workspaces/
   bin/trm control workspaces/my-001 pause
   bin/trm control workspaces/my-001 concurrency 8 --endpoint agent-a
   bin/trm control workspaces/my-001 status --json | jq .progress.eta_s
@@ -56,7 +58,8 @@ def add_control_parser(commands: argparse._SubParsersAction[argparse.ArgumentPar
         nargs="+",
         action=_Words,
         metavar="WORD",
-        help="where the run works (default: the latest in workspaces/), one of the above, and N",
+        help="where the run works (default: of workspaces/ the one under way; of several none), "
+        "one of the above, and N",
     )
     parser.add_argument("--endpoint", metavar="NAME", help="concurrency: of this endpoint alone")
     parser.add_argument("--json", action="store_true", help="the whole reply as one JSON object")
@@ -82,8 +85,10 @@ class _Words(argparse.Action):
             parser.error(f"WHAT must be one of {', '.join(_VERBS)}; {given}")
         namespace.do, *rest = left
         namespace.value = None
-        if len(rest) > 1 or (rest and not rest[0].isdigit()):
-            parser.error(f"{' '.join(rest)}: only a number may follow {namespace.do}")
+        if len(rest) > 1 or (rest and not _NUMBER.fullmatch(rest[0])):
+            parser.error(
+                f"{' '.join(rest)}: only a number may follow {namespace.do}, of nine digits at most"
+            )
         if rest:
             namespace.value = int(rest[0])
 
@@ -96,7 +101,7 @@ def control(arguments: argparse.Namespace) -> int:
         note(f"bin/trm control: {wrong}")
         return USAGE
     try:
-        workspace = named_or_latest(arguments.workspace, "bin/trm control")
+        workspace = named_or_live(arguments.workspace, "bin/trm control", alone=True)
     except OptionError as error:
         note(f"bin/trm control: {error}")
         return USAGE

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -24,7 +25,7 @@ unified diff: in colour on a terminal, plain elsewhere."""
 _EXAMPLES = """\
 examples:
   bin/trm diff v1 v3
-      the skills of the latest demo workspace
+      the skills of the latest run in workspaces/
   bin/trm diff v1 v3 --workspace workspaces/my-001 --document "Counting Problem" --words
   bin/trm diff prompts/v1 prompts/v2 --workspace workspaces/my-001
   bin/trm diff seeds/demo/skills/v1 workspaces/my-001/skills/v3
@@ -66,7 +67,7 @@ def add_diff_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser
         "--workspace",
         type=Path,
         metavar="W",
-        help="whose versions (default: the latest of the demo)",
+        help="whose versions (default: those of the latest in workspaces/)",
     )
     parser.add_argument(
         "--document", metavar="NAME", help="only this one: a class, `system`, a tool"
@@ -120,7 +121,8 @@ def _lines(arguments: argparse.Namespace) -> list[Line]:
         return compare_texts((before, after), *read, **how)
     if any(files):
         raise OptionError(f"{before} and {after}: one is a file, the other is none; give two alike")
-    sides = [_version(given, arguments.workspace) for given in (before, after)]
+    workspace = _workspace((before, after), arguments.workspace)
+    sides = [_version(given, workspace) for given in (before, after)]
     if sides[0][1] != sides[1][1]:
         raise OptionError(f"{before} and {after}: skills and prompts cannot be compared")
     folders = [f"{kind}/{version}" for _, kind, version in sides]
@@ -130,14 +132,21 @@ def _lines(arguments: argparse.Namespace) -> list[Line]:
     return compared(*texts, (folders[0], folders[1]), **how)
 
 
-def _version(given: str, workspace: Path | None) -> tuple[Path, Kind, str]:
-    """Where a version lies: root, kind, version. Raises OptionError."""
+def _workspace(given: Sequence[str], named: Path | None) -> Path:
+    """Where versions without a path lie; asked for once, since it says which it takes."""
     from actors.commands.workspace_view import find_workspace
 
+    if not any(map(_VERSION.fullmatch, given)):
+        return Path()
+    return find_workspace(named, "bin/trm diff")
+
+
+def _version(given: str, workspace: Path) -> tuple[Path, Kind, str]:
+    """Where a version lies: root, kind, version. Raises OptionError."""
     short = _VERSION.fullmatch(given)
     if short is not None:
         kind: Kind = "prompts" if short[1] == "prompts" else "skills"
-        return find_workspace(workspace), kind, short[2]
+        return workspace, kind, short[2]
     place = _FOLDER.fullmatch(given)
     if place is None or not Path(given).is_dir():
         raise OptionError(

@@ -10,7 +10,7 @@ import msgspec
 
 from actors.commands.seed_options import OptionError
 from actors.commands.workspace_view import Kind, find_workspace, texts_of
-from actors.places import as_called
+from actors.places import launcher, shown_path
 from actors.workspace.manifest import MANIFEST, read_manifest
 from protocol.keys import slug
 
@@ -28,16 +28,17 @@ class Found(msgspec.Struct, frozen=True):
     name: str
 
 
-def find_document(given: str, workspace: Path | None, version: str | None) -> Found:
+def find_document(given: str, workspace: Path | None, version: str | None, command: str) -> Found:
     """The document that ``given`` names.
 
-    version: None: of the manifest's best package. Raises OptionError naming the documents there
-    are; WorkspaceError if manifest or version cannot be read.
+    version: None: of the manifest's best package. command: the one that asks, for its lines.
+    Raises OptionError naming the documents there are; WorkspaceError if manifest or version cannot
+    be read.
     """
     path = Path(given)
     if path.suffix == ".md" or "/" in given:
         return _by_path(path, workspace, version)
-    root = find_workspace(workspace)
+    root = find_workspace(workspace, command)
     best = read_manifest(root).best_hard
     known: list[str] = []
     places: tuple[tuple[Kind, str], ...] = (("skills", best.skills), ("prompts", best.prompts))
@@ -50,18 +51,18 @@ def find_document(given: str, workspace: Path | None, version: str | None) -> Fo
     raise OptionError(f"{given}: there is no such document in {root}; it has {', '.join(known)}")
 
 
-def documents_there_are(folder: Path | None, workspace: Path | None) -> str:
+def documents_there_are(folder: Path | None, workspace: Path | None, command: str) -> str:
     """What to say where a folder was given for a document, or none: those of the best package.
 
-    folder: None: none was given. Raises as ``find_document``.
+    folder: None: none was given. command: as there. Raises as ``find_document``.
     """
-    root = find_workspace(folder or workspace)
+    root = find_workspace(folder or workspace, command)
     best = read_manifest(root).best_hard
     skills = list(texts_of(root, "skills", best.skills))
     prompts = list(texts_of(root, "prompts", best.prompts))
     said = "name a document" if folder is None else f"{folder}: is a workspace; name its document"
-    example = shlex.join(["bin/trm", "blame", skills[-1], "--workspace", str(root)])
-    return as_called(
+    example = f"{launcher('blame')} {shlex.quote(skills[-1])} --workspace {shown_path(root)}"
+    return (
         f"{said}, such as\n  {example}\n"
         f"skills ({best.skills}): {', '.join(skills)}\nprompts ({best.prompts}): "
         f"{', '.join(prompts)}"

@@ -94,7 +94,7 @@ def _export(arguments: argparse.Namespace) -> int:
 
     folder: Path = arguments.folder
     _check_folder(folder)
-    workspace = find_workspace(arguments.workspace)
+    workspace = find_workspace(arguments.workspace, "bin/trm export")
     if folder.resolve().is_relative_to(workspace.resolve()):
         raise OptionError(f"{folder}: lies in the workspace, which is only read; name another")
     made = gather(workspace, arguments.package)

@@ -164,11 +164,16 @@ def _read(path: Path) -> tuple[Evidence, ...]:
         given = msgspec.json.decode(data, type=list[Given])
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise _InputError(f"{name}: {error}; {_WANTED}") from error
+    _check_keys(name, data)
     seen: set[str] = set()
     edits = []
     for place, edit in enumerate(given):
         problem = ""
-        if edit.id in seen:
+        if not edit.id.strip():
+            problem = "id: is empty; every edit needs one"
+        elif edit.group is not None and not edit.group.strip():
+            problem = f"group: of {edit.id!r} is empty; leave it out, or give null, for none"
+        elif edit.id in seen:
             problem = f"id: {edit.id!r} comes twice; every edit needs its own"
         elif min(edit.W, edit.L, edit.D_seen or 0) < 0:
             problem = "W, L and D_seen cannot be negative"
@@ -183,6 +188,26 @@ def _read(path: Path) -> tuple[Evidence, ...]:
         seen.add(edit.id)
         edits.append(_evidence(edit.id, edit.W, edit.L, edit.dropped, edit.D_seen, edit.group))
     return tuple(edits)
+
+
+def _check_keys(name: str, data: bytes) -> None:
+    """Refuse an edit that says a thing twice: which of the two is meant?
+
+    data: a list of flat objects, as was seen before. Raises _InputError.
+    """
+    import json
+
+    place = 0
+
+    def once(pairs: list[tuple[str, object]]) -> None:
+        nonlocal place
+        keys = [key for key, _ in pairs]
+        for key in keys:
+            if keys.count(key) > 1:
+                raise _InputError(f"{name}: edits[{place}].{key}: is given twice; leave one")
+        place += 1
+
+    json.loads(data, object_pairs_hook=once)
 
 
 def _evidence(

@@ -60,6 +60,8 @@ exit codes: 0 done, 1 the gate comes to another verdict than the run has stored,
 workspace, nothing in it to decide again, or an option cannot be used"""
 
 _RUNS, _FIRST = 20, 1
+_MOST_EVALUATIONS = 1_000_000
+"""Of a design in one world: hundreds of times what it takes to test every edit, and a minute."""
 
 
 def add_replay_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -99,8 +101,8 @@ def add_replay_parser(commands: argparse._SubParsersAction[argparse.ArgumentPars
         "--evaluations",
         type=int,
         metavar="N",
-        help="with --planted: answers that a design may draw (default: what strict needs to test "
-        "every edit)",
+        help=f"with --planted: answers that a design may draw, at most {_MOST_EVALUATIONS} "
+        "(default: what strict needs to test every edit)",
     )
     parser.add_argument(
         "--profile",
@@ -155,6 +157,11 @@ def _check(arguments: argparse.Namespace) -> None:
         raise OptionError(f"--seed {arguments.seed}: must be 0 or more")
     if arguments.evaluations is not None and arguments.evaluations < 1:
         raise OptionError(f"--evaluations {arguments.evaluations}: must be positive")
+    if arguments.evaluations is not None and arguments.evaluations > _MOST_EVALUATIONS:
+        raise OptionError(
+            f"--evaluations {arguments.evaluations}: at most {_MOST_EVALUATIONS}; a few thousand "
+            "test every edit (leave it out for what strict needs)"
+        )
 
 
 def _planted(arguments: argparse.Namespace) -> int:
@@ -185,7 +192,7 @@ def _replay(arguments: argparse.Namespace) -> int:
     from actors.logs import configure_logs
 
     configure_logs(None, "critical", None)  # what is found is told below, once
-    workspace = find_workspace(arguments.workspace)
+    workspace = find_workspace(arguments.workspace, "bin/trm replay")
     config = load_config(workspace / "config.yaml")
     if config.gate.design == "factorial":
         return _factorial(arguments, workspace, config)

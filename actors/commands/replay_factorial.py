@@ -16,6 +16,7 @@ from typing import get_args
 
 import msgspec
 
+from actors.commands.html.words import count
 from actors.commands.replay_factorial_rules import (
     FactorialRule,
     FactorialVerdict,
@@ -32,6 +33,7 @@ from actors.factorial_report import true_gains
 from actors.gate.eprocess import exact_alpha
 from actors.gate.phase import edits_as_born, logged, seen_by
 from actors.ledger.reader import Reader
+from actors.places import launcher, shown_path
 from actors.system import read_seed_package, simulated_roles
 from actors.twin.truth import Worth, classify, package_accuracy
 from actors.twin.world import World, load_world
@@ -147,7 +149,8 @@ def stored_factorial(workspace: Path, config: Config) -> StoredFactorial:
         if not runs:
             raise OptionError(
                 f"{workspace}: gate.design is factorial and the run has not decided yet, which it "
-                f"does once, at its end; go on with it: bin/train --resume {workspace}"
+                f"does once, at its end; go on with it: {launcher()} --resume "
+                f"{shown_path(workspace)}"
             )
         schedules = sorted(reader.rows(FactorialScheduleRow), key=lambda row: row.task_type)
         everyone = sorted(
@@ -269,14 +272,14 @@ def _together(truth: _Truth, rows: Iterable[FactorialEditRow], adopted: set[str]
 def _check(workspace: Path, rows: Sequence[FactorialEditRow], pairs: Sequence[PairRow]) -> None:
     if rows and not pairs:
         raise OptionError(
-            f"{workspace}: run.db holds a decision over {len(rows)} edits but no pair that it was "
-            "made from; restore run.db from a copy, or name the run's own workspace"
+            f"{workspace}: run.db holds a decision over {count(len(rows), 'edit')} but no pair "
+            "that it was made from; restore run.db from a copy, or name the run's own workspace"
         )
     waiting = [row for row in pairs if row.state == "open"]
     if waiting:
         raise OptionError(
-            f"{workspace}: run.db holds a decision, and {len(waiting)} pairs without an outcome "
-            f"({waiting[0].task_type}, pair {waiting[0].pair}); restore run.db from a copy"
+            f"{workspace}: run.db holds a decision, and {count(len(waiting), 'pair')} without an "
+            f"outcome ({waiting[0].task_type}, pair {waiting[0].pair}); restore run.db from a copy"
         )
 
 

@@ -9,6 +9,7 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from actors.commands.html.words import count
 from actors.commands.replay_factorial import FactorialReplay
 from actors.commands.replay_factorial_rules import FactorialVerdict
 from actors.tables import new_table
@@ -53,7 +54,7 @@ def _agreement(report: FactorialReplay) -> str:
     same = len(report.edits) - len(report.differing)
     line = (
         f"The run's own rule (q {q:g}, cap {cap:g}, drop_harm {drop:g}) decides {same} of "
-        f"{len(report.edits)} edits as the run did."
+        f"{count(len(report.edits), 'edit')} as the run did."
     )
     if not report.differing:
         return line
@@ -62,7 +63,8 @@ def _agreement(report: FactorialReplay) -> str:
 
 def _rules(report: FactorialReplay) -> Table:
     table = new_table(
-        f"{len(report.edits)} edits of {report.workspace}, tested on {report.pairs} pairs, "
+        f"{count(len(report.edits), 'edit')} of {report.workspace}, tested on "
+        f"{count(report.pairs, 'pair')}, "
         "decided again",
         *("rule", "adopted", "rejected", "dropped", "unknown"),
         *("helpful", "useless", "harmful", "false", "test gain"),

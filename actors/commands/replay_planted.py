@@ -26,6 +26,7 @@ from actors.config import load_config, resolve_path
 from actors.dataset.pools import load_frozen
 from actors.dataset.questions import load_dataset
 from actors.gate.factorial.schedule import ScheduleError
+from actors.monitor.spans import duration
 from actors.system import read_seed_package
 from actors.tables import new_table
 from actors.twin.shares import Shares
@@ -71,8 +72,12 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
     designs: tuple[DesignRow, ...]
 
 
-def compared(request: PlantedRequest) -> Comparison:
-    """Run them; how far it is goes to stderr.
+def compared(
+    request: PlantedRequest,
+    say: Callable[[str], None] = note,
+    clock: Callable[[], float] = time.monotonic,
+) -> Comparison:
+    """Run them. say: takes a line now and then that tells how far it is.
 
     Raises OptionError for an option that makes no comparison; ConfigError, DataError, LoadError
     or OSError if the simulator's world cannot be read.
@@ -83,16 +88,13 @@ def compared(request: PlantedRequest) -> Comparison:
     seeds = range(request.first, request.first + request.runs)
     sample = make(seeds[0])
     budget = full_cost(sample) if request.evaluations is None else request.evaluations
-    started = told = time.monotonic()
+    telling = _Telling(request.runs, len(sample.names), say, clock)
     found = []
-    for nth, seed in enumerate(seeds, start=1):
+    for seed in seeds:
         try:
-            found.append(run_designs(make(seed), budget, ladders))
+            found.append(run_designs(make(seed), budget, ladders, telling.class_done))
         except ScheduleError as error:
             raise OptionError(f"--evaluations {budget}: are too few ({error})") from error
-        if time.monotonic() - told > _TOLD_EVERY_S:
-            told = time.monotonic()
-            note(f"bin/trm replay: {nth} of {request.runs} worlds, {told - started:.0f} s")
     return Comparison(
         world=request.world,
         runs=request.runs,
@@ -102,6 +104,36 @@ def compared(request: PlantedRequest) -> Comparison:
         evaluations=budget,
         designs=summarise_designs(found),
     )
+
+
+class _Telling:
+    """Says how far it is, no oftener than every ten seconds. classes: of one world."""
+
+    def __init__(
+        self, worlds: int, classes: int, say: Callable[[str], None], clock: Callable[[], float]
+    ) -> None:
+        self._worlds = worlds
+        self._classes = classes
+        self._say = say
+        self._clock = clock
+        self._done = 0
+        self._begun = self._told = clock()
+
+    def class_done(self) -> None:
+        """One more class of the factorial designs is through."""
+        self._done += 1
+        now = self._clock()
+        if now - self._told < _TOLD_EVERY_S:
+            return
+        self._told = now
+        world, place = divmod(self._done - 1, self._classes)
+        share = self._done / (self._worlds * self._classes)
+        left = (now - self._begun) * (1 / share - 1)
+        self._say(
+            f"bin/trm replay: world {world + 1} of {self._worlds}, class {place + 1} of "
+            f"{self._classes}, {duration(now - self._begun)}"
+            + (f", about {duration(left)} left" if share < 1 else "")
+        )
 
 
 def comparison_tables(found: Comparison) -> Sequence[RenderableType]:

@@ -15,6 +15,7 @@ from pathlib import Path
 import msgspec
 
 from actors.baseline.snapshot import assemble
+from actors.commands.html.words import count
 from actors.commands.replay_rules import Asked, StoredTest
 from actors.commands.seed_options import OptionError
 from actors.commands.workspace_view import workspace_ledger
@@ -31,6 +32,7 @@ from actors.gate.levels import draws_of
 from actors.gate.looks import block_ends
 from actors.gate.state import GateState, advance, in_force, known_difficulty
 from actors.ledger.reader import Reader
+from actors.places import launcher, shown_path
 from actors.system import simulated_roles
 from actors.twin.truth import class_accuracy
 from actors.twin.world import load_world
@@ -162,7 +164,8 @@ class _Builder:
         ).ladder
         if len(ladder) != row.n_units:
             raise _LostError(
-                f"the ladder had {row.n_units} units and would have {len(ladder)} by config.yaml"
+                f"the ladder had {count(row.n_units, 'unit')} and would have {len(ladder)} by "
+                "config.yaml"
             )
         known = in_force(self._state, row.task_type, row.snapshot_hash, row.prompts_version)
         ema = known_difficulty(self._state, known)
@@ -222,7 +225,8 @@ def _check(workspace: Path, decisions: Sequence[DecisionRow], reader: Reader) ->
     if not decisions:
         raise OptionError(
             f"{workspace}: run.db holds no gate decision, so that there is nothing to decide "
-            f"again; let the run come to its first tests: bin/train --resume {workspace}"
+            f"again; let the run come to its first tests: {launcher()} "
+            f"--resume {shown_path(workspace)}"
         )
     asked = [row for row in decisions if row.rollouts > 0]
     if asked and not any(
@@ -230,8 +234,9 @@ def _check(workspace: Path, decisions: Sequence[DecisionRow], reader: Reader) ->
         for row in asked
     ):
         raise OptionError(
-            f"{workspace}: run.db holds {len(asked)} gate decisions but none of the answers that "
-            "they were made from; restore run.db from a copy, or name the run's own workspace"
+            f"{workspace}: run.db holds {count(len(asked), 'gate decision')} but none of the "
+            "answers to decide again from; restore run.db from a copy, or name the run's own "
+            "workspace"
         )
 
 

@@ -8,8 +8,9 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from actors.commands.html.words import count, verb
 from actors.commands.replay_rules import Redecided
-from actors.commands.replay_tally import Replayed
+from actors.commands.replay_tally import Replayed, RuleTally
 from actors.tables import new_table
 
 __all__ = ["tables"]
@@ -19,7 +20,7 @@ Each decision by itself, on the skill that stood then: another rule would have c
 unknown: the rule needs answers that the gate, having stopped, did not ask for, and its verdict
 hangs on them. won, lost: units of the accepted candidates, of those that the rule looked at."""
 
-_SHORT = {
+_SAID = {
     "accept": "accept",
     "reject": "-",
     "untestable": "untestable",
@@ -35,14 +36,29 @@ def tables(report: Replayed, *, decisions: bool) -> Sequence[RenderableType]:
         parts.append(
             Text("The endpoint was the simulator: false are those that truly gain nothing.")
         )
+    parts += [Text(_short(row, report)) for row in report.rules if row.short]
     parts += [Text(""), Text(_agreement(report))]
     parts += [Text(f"  {key}: stored is another verdict") for key in report.differing]
     if report.lost:
-        parts.append(Text(f"{len(report.lost)} decisions cannot be rebuilt and are left out:"))
+        parts.append(
+            Text(
+                f"{count(len(report.lost), 'decision')} cannot be rebuilt and "
+                f"{verb(len(report.lost), 'is', 'are')} left out:"
+            )
+        )
         parts += [Text(f"  {key}: {why}") for key, why in sorted(report.lost.items())]
     if decisions:
         parts += [Text(""), _decisions(report)]
     return parts
+
+
+def _short(row: RuleTally, report: Replayed) -> str:
+    """What becomes of a minibatch that is larger than a ladder."""
+    return (
+        f"{row.rule}: {row.short} of {count(row.tests, 'ladder')} "
+        f"{verb(row.short, 'has', 'have')} fewer questions (the longest {report.longest}); the "
+        "whole ladder was taken there."
+    )
 
 
 def _agreement(report: Replayed) -> str:
@@ -51,7 +67,10 @@ def _agreement(report: Replayed) -> str:
         f"{report.compared} as the run did."
     )
     if report.identical:
-        line += f" {report.identical} candidates were the text that stood, and no test was made."
+        line += (
+            f" {count(report.identical, 'candidate')} {verb(report.identical, 'was', 'were')} the "
+            "text that stood, and no test was made."
+        )
     if report.same == report.compared:
         return line
     return (
@@ -62,7 +81,7 @@ def _agreement(report: Replayed) -> str:
 
 def _rules(report: Replayed) -> Table:
     table = new_table(
-        f"{report.tests} gate decisions of {report.workspace}, decided again",
+        f"{count(report.tests, 'gate decision')} of {report.workspace}, decided again",
         *("rule", "accepted", "rejected", "untestable", "undecided", "unknown"),
         *("helpful", "useless", "harmful", "false", "won", "lost"),
     )
@@ -96,4 +115,4 @@ def _decisions(report: Replayed) -> Table:
 def _cell(found: Redecided) -> str:
     if found.verdict == "unknown":
         return f"? ({found.lacking} more)"
-    return _SHORT[found.verdict]
+    return _SAID[found.verdict]

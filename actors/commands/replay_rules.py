@@ -28,6 +28,7 @@ __all__ = [
     "ReplayRule",
     "StoredTest",
     "parse_rule",
+    "questions_of",
     "redecide",
 ]
 
@@ -76,6 +77,11 @@ class StoredTest(msgspec.Struct, frozen=True, kw_only=True):
 
     row: DecisionRow
     stages: tuple[Asked, ...]
+
+
+def questions_of(test: StoredTest) -> int:
+    """How many questions the ladder has."""
+    return sum(len(unit.draws) for unit in test.stages[0].ladder)
 
 
 class Redecided(msgspec.Struct, frozen=True, kw_only=True):

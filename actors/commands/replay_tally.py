@@ -10,7 +10,7 @@ from typing import get_args
 import msgspec
 
 from actors.commands.replay_reading import StoredRun
-from actors.commands.replay_rules import Redecided, ReplayRule, parse_rule, redecide
+from actors.commands.replay_rules import Redecided, ReplayRule, parse_rule, questions_of, redecide
 from actors.twin.truth import Worth, classify
 
 __all__ = ["Replayed", "ReplayedTest", "RuleTally", "replayed"]
@@ -22,6 +22,7 @@ class RuleTally(msgspec.Struct, frozen=True, kw_only=True):
     accepted to unknown: tests by verdict. helpful, useless, harmful: what the accepted ones truly
     are; false_accepts: the latter two; all None where no truth is known.
     wins, losses: units that the accepted ones won and lost, of those the rule looked at.
+    short: of a minibatch: tests whose whole ladder has fewer questions than it asks for.
     """
 
     rule: str
@@ -37,6 +38,7 @@ class RuleTally(msgspec.Struct, frozen=True, kw_only=True):
     false_accepts: int | None
     wins: int
     losses: int
+    short: int
 
 
 class ReplayedTest(msgspec.Struct, frozen=True, kw_only=True):
@@ -57,7 +59,8 @@ class Replayed(msgspec.Struct, frozen=True, kw_only=True):
     """A run under every rule.
 
     compared, same: tests that the gate, as the run was configured, decides again, and those of
-    them on which it comes to the stored verdict. lost: run_key -> why it cannot be rebuilt.
+    them on which it comes to the stored verdict. longest: questions of the longest ladder.
+    lost: run_key -> why it cannot be rebuilt.
     """
 
     workspace: str
@@ -66,6 +69,7 @@ class Replayed(msgspec.Struct, frozen=True, kw_only=True):
     identical: int
     compared: int
     same: int
+    longest: int
     differing: tuple[str, ...]
     lost: dict[str, str]
     rules: tuple[RuleTally, ...]
@@ -95,6 +99,7 @@ def replayed(workspace: Path, run: StoredRun, rules: Sequence[ReplayRule]) -> Re
                 verdicts={rule.name: redecide(rule, test) for rule in rules},
             )
         )
+    sizes = [questions_of(test) for test in run.tests]
     return Replayed(
         workspace=str(workspace),
         profile=run.config.gate.profile,
@@ -102,20 +107,24 @@ def replayed(workspace: Path, run: StoredRun, rules: Sequence[ReplayRule]) -> Re
         identical=run.identical,
         compared=len(tests),
         same=len(tests) - len(differing),
+        longest=max(sizes, default=0),
         differing=tuple(differing),
         lost=run.lost,
-        rules=tuple(_tally(rule.name, tests, planted=bool(run.gains)) for rule in rules),
+        rules=tuple(_tally(rule, tests, sizes, planted=bool(run.gains)) for rule in rules),
         decisions=tuple(tests),
     )
 
 
-def _tally(rule: str, tests: Sequence[ReplayedTest], *, planted: bool) -> RuleTally:
-    counted = Counter(test.verdicts[rule].verdict for test in tests)
-    taken = [test for test in tests if test.verdicts[rule].verdict == "accept"]
+def _tally(
+    rule: ReplayRule, tests: Sequence[ReplayedTest], sizes: Sequence[int], *, planted: bool
+) -> RuleTally:
+    """sizes: questions of each test's ladder."""
+    counted = Counter(test.verdicts[rule.name].verdict for test in tests)
+    taken = [test for test in tests if test.verdicts[rule.name].verdict == "accept"]
     truly = Counter(test.truly for test in taken)
     kinds = {name: truly[name] if planted else None for name in get_args(Worth)}
     return RuleTally(
-        rule=rule,
+        rule=rule.name,
         tests=len(tests),
         accepted=counted["accept"],
         rejected=counted["reject"],
@@ -126,6 +135,7 @@ def _tally(rule: str, tests: Sequence[ReplayedTest], *, planted: bool) -> RuleTa
         useless=kinds["useless"],
         harmful=kinds["harmful"],
         false_accepts=truly["useless"] + truly["harmful"] if planted else None,
-        wins=sum(test.verdicts[rule].wins for test in taken),
-        losses=sum(test.verdicts[rule].losses for test in taken),
+        wins=sum(test.verdicts[rule.name].wins for test in taken),
+        losses=sum(test.verdicts[rule.name].losses for test in taken),
+        short=sum(size < rule.size for size in sizes),
     )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import shlex
 from pathlib import Path
 
 from actors.commands.seed_options import DONE, USAGE, OptionError, note, write
@@ -82,16 +81,17 @@ def _report(arguments: argparse.Namespace) -> int:
     from actors.commands.html.gather import gather, ledger_of
     from actors.commands.html.page import page
     from actors.commands.html.transcripts import steps_of
-    from actors.commands.workspace_view import RUN_DB, find_workspace, named_or_latest
+    from actors.commands.workspace_view import RUN_DB, find_workspace
     from actors.logs import configure_logs
+    from actors.places import launcher, shown_path
     from actors.workspace.atomic import write_atomic
 
     configure_logs(None, "critical", None)  # what cannot be read is told on the page
-    workspace = find_workspace(named_or_latest(arguments.workspace, "bin/trm report"))
+    workspace = find_workspace(arguments.workspace, "bin/trm report")
     if not (workspace / RUN_DB).is_file():
         raise OptionError(
             f"{workspace}: has no {RUN_DB}, where all that is reported stands; if its run has not "
-            f"begun, `bin/train --resume {shlex.quote(str(workspace))}` begins it; else restore "
+            f"begun, `{launcher()} --resume {shown_path(workspace)}` begins it; else restore "
             "the file from a copy"
         )
     out: Path = arguments.out or workspace / "report.html"

@@ -27,6 +27,7 @@ from actors.commands.seed_options import (
     work_folder,
     write,
 )
+from actors.places import shown_path
 
 if TYPE_CHECKING:
     from actors.commands.seed_making import Made, SeedOptions
@@ -220,6 +221,8 @@ def _seed(arguments: argparse.Namespace) -> int:
     options = _options(arguments, inputs)
     made = from_scratch(options, inputs) if scratch else from_answers(options, inputs)
     _tell(arguments, made, inputs)
+    if scratch:
+        note(_kept(work_folder(arguments.work, arguments.out)))
     nothing = None if made.split is None else nothing_trains(made.split.facts, inputs.config)
     if nothing is not None:
         note(nothing)
@@ -277,6 +280,7 @@ def _options(arguments: argparse.Namespace, inputs: Inputs) -> SeedOptions:
 def _tell(arguments: argparse.Namespace, made: Made, inputs: Inputs) -> None:
     import msgspec
 
+    from actors.commands.html.words import count
     from actors.commands.split_report import render_split
 
     extracted = made.extracted
@@ -305,7 +309,10 @@ def _tell(arguments: argparse.Namespace, made: Made, inputs: Inputs) -> None:
         _list("rows name class or video otherwise than the questions do", extracted.differing)
     if made.split is not None:
         write(render_split(made.split, inputs.config))
-    counts = f"{made.predictions} answers, {made.diagnoses} diagnoses, run {made.run_id}"
+    counts = (
+        f"{count(made.predictions, 'answer')}, {count(made.diagnoses, 'diagnosis', 'diagnoses')}, "
+        f"run {made.run_id}"
+    )
     if made.info is None:
         note(f"Made {made.folder / 'baseline.db'}: {counts}. Not a seed yet: next are")
         note(f"  bin/trm diagnose {arguments.out} ...   (each with --help)")
@@ -313,6 +320,16 @@ def _tell(arguments: argparse.Namespace, made: Made, inputs: Inputs) -> None:
         note(f"  bin/trm seed {arguments.out} ...")
         return
     note(f"Made the seed {made.folder}: {counts}.\nAnswered by: {made.info.agent}")
+
+
+def _kept(work: Path) -> str:
+    """What the work folder is, and that it is no part of the seed."""
+    place = shown_path(work)
+    return (
+        f"{place} keeps the calls that were answered: the same command asks none of them again, "
+        f"and `--from-db {shown_path(work / 'run.db')}` makes other seeds of them. The seed does "
+        "not need it; it may be deleted."
+    )
 
 
 def _list(what: str, lines: Sequence[str]) -> None:

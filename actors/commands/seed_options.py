@@ -218,9 +218,9 @@ def work_folder(given: Path | None, target: Path) -> Path:
 
 
 def write(text: str) -> None:
-    """On stdout, in UTF-8 whatever the locale says."""
+    """On stdout, in UTF-8 whatever the locale says. Raises StdoutLost, which ``main`` tells."""
     sys.stdout.flush()
-    sys.stdout.buffer.write(text.encode("utf-8", "replace"))
+    sys.stdout.buffer.write(text.encode("utf-8", "backslashreplace"))
     sys.stdout.buffer.flush()
 
 

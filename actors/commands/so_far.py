@@ -9,6 +9,7 @@ import errno
 import sqlite3
 from pathlib import Path
 
+from actors.commands.html.words import count
 from actors.ledger.reader import open_reader
 from protocol.rows import EpochRow, EvaluationRow, StepRow
 
@@ -35,8 +36,8 @@ def so_far(workspace: Path, epochs: int) -> str:
     tokens = spent.prompt_tokens + spent.completion_tokens
     cost = f", ${spent.usd:,.2f}" if spent.usd else ""
     done = (
-        f"Done so far: {whole} of {epochs} epochs, {_count(len(steps), 'step')}, "
-        f"{_count(spent.calls, 'call')}, {_short(tokens)} tokens{cost}."
+        f"Done so far: {whole} of {count(epochs, 'epoch')}, {count(len(steps), 'step')}, "
+        f"{count(spent.calls, 'call')}, {_short(tokens)} tokens{cost}."
     )
     return f" {done} {_next(whole, epochs, begun, steps)}"
 
@@ -47,12 +48,8 @@ def _next(whole: int, epochs: int, begun: bool, steps: list[StepRow]) -> str:
     if whole >= epochs:
         return "Next: the end of the run."
     here = sum(row.epoch == whole + 1 for row in steps)
-    made = f", {_count(here, 'step')} of which {'is' if here == 1 else 'are'} done" if here else ""
+    made = f", {count(here, 'step')} of which {'is' if here == 1 else 'are'} done" if here else ""
     return f"Next: epoch {whole + 1}{made}."
-
-
-def _count(number: int, what: str) -> str:
-    return f"{number:,} {what}{'' if number == 1 else 's'}"
 
 
 def _short(number: float) -> str:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import textwrap
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from actors.commands.seed_options import DONE, FAILED, USAGE, OptionError, note, write
 from actors.places import as_called
+from actors.streams import json_text
 
 if TYPE_CHECKING:
     from actors.commands.status_parts import Facts, Status
@@ -63,8 +65,6 @@ def add_status_parser(commands: argparse._SubParsersAction[argparse.ArgumentPars
 
 def status(arguments: argparse.Namespace) -> int:
     """Run the command; returns the exit code."""
-    import msgspec
-
     from actors.commands.status_report import inspect_folder
     from actors.commands.workspace_view import named_or_latest
     from actors.logs import configure_logs
@@ -77,7 +77,7 @@ def status(arguments: argparse.Namespace) -> int:
         return USAGE
     found = inspect_folder(path, arguments.questions, arguments.exclude)
     if arguments.json:
-        write(msgspec.json.encode(found).decode() + "\n")
+        write(f"{json_text(found)}\n")
     elif found.kind == "nothing" and not found.problems:
         note(
             f"bin/trm status: {path}: no workspace and no seed; a workspace has a "
@@ -92,20 +92,32 @@ def status(arguments: argparse.Namespace) -> int:
 
 def _text(found: Status) -> str:
     """The result first, then what is wrong, then what is known."""
-    count = len(found.problems)
+    from actors.commands.html.words import count
+
     result = "consistent"
-    if count:
-        result = f"not consistent, {count} problem{'s' if count != 1 else ''}"
+    if found.problems:
+        result = f"not consistent, {count(len(found.problems), 'problem')}"
     lines = [f"{found.path}: {found.kind}, {result}"]
     facts = _shown(found.facts)
     if "resume" in facts:
         lines.append(f"bin/train --resume {facts.pop('resume')}")
     for problem in found.problems:
-        lines.append(f"  {problem.where}: {problem.what}")
-        lines.append(f"    -> {problem.remedy}")
+        lines.append(_fitted("  ", f"{problem.where}: {problem.what}"))
+        lines.append(_fitted("    -> ", problem.remedy))
     width = max((len(name) for name in facts), default=0)
-    lines += [f"  {name:<{width}}  {_value(value)}" for name, value in facts.items()]
+    lines += [_fitted(f"  {name:<{width}}  ", _value(value)) for name, value in facts.items()]
     return as_called("\n".join(lines) + "\n")
+
+
+def _fitted(first: str, text: str) -> str:
+    """A fact on its line; on a terminal broken between words, its lines below each other."""
+    from actors.commands.console import columns, on_terminal
+
+    if not on_terminal():
+        return first + text
+    width = columns() - len(first)  # a fingerprint that is longer stays whole
+    lines = textwrap.wrap(text, width, break_long_words=False, break_on_hyphens=False)
+    return f"\n{' ' * len(first)}".join([first + (lines[0] if lines else ""), *lines[1:]])
 
 
 def _shown(facts: Facts) -> Facts:

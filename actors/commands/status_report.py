@@ -36,11 +36,12 @@ from protocol.rows import DecisionRow, EpochRow, EvaluationRow, OutcomeRow, Step
 from protocol.settings import Config
 from protocol.workspace import Manifest
 
-__all__ = ["Status", "Trouble", "inspect_folder"]
+__all__ = ["Status", "Trouble", "inspect_folder", "resume_refused"]
 
 CONFIG = "config.yaml"
 CHECKPOINT = "checkpoint.json"
 RUN_DB = "run.db"
+_REFUSED = "refused: "
 
 
 def inspect_folder(
@@ -69,6 +70,11 @@ def inspect_folder(
         facts=looking.facts,
         problems=tuple(looking.problems),
     )
+
+
+def resume_refused(workspace: Path) -> bool:
+    """Whether ``bin/train --resume`` would be refused there, by every check of ``trm status``."""
+    return str(inspect_folder(workspace).facts.get("resume", _REFUSED)).startswith(_REFUSED)
 
 
 def _kind(folder: Path) -> str:
@@ -285,7 +291,7 @@ def _resume(looking: Looking, *, held: bool) -> None:
     if any(known not in looking.recoverable for known in looking.problems):
         why.append("the problems below")
     going = f"would go on, from {CHECKPOINT}.prev" if looking.recoverable else "would go on"
-    looking.facts["resume"] = going if not why else f"refused: {'; '.join(why)}"
+    looking.facts["resume"] = going if not why else _REFUSED + "; ".join(why)
 
 
 def _work(looking: Looking) -> None:

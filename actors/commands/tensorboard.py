@@ -53,7 +53,7 @@ def add_tensorboard_parser(commands: argparse._SubParsersAction[argparse.Argumen
         nargs="?",
         type=Path,
         metavar="WORKSPACE",
-        help="the run's folder (default: the latest of the demo)",
+        help="the run's folder (default: the latest in workspaces/)",
     )
     parser.add_argument(
         "--out",
@@ -94,7 +94,7 @@ def _tensorboard(arguments: argparse.Namespace) -> int:
     from actors.logs import configure_logs
 
     configure_logs(None, "critical", None)  # what cannot be read is told below
-    workspace = find_workspace(arguments.workspace)
+    workspace = find_workspace(arguments.workspace, "bin/trm tensorboard")
     folder: Path = arguments.out or workspace / _FOLDER
     if arguments.follow:
         anyio.run(_follow, workspace, folder)
@@ -105,6 +105,7 @@ def _tensorboard(arguments: argparse.Namespace) -> int:
 
 def _export(workspace: Path, folder: Path) -> bool:
     """Write what there is and say so; returns whether an epoch had to wait for the log."""
+    from actors.commands.html.words import count
     from actors.commands.tensorboard_files import event_file, place
     from actors.commands.tensorboard_reading import read_run
 
@@ -118,7 +119,7 @@ def _export(workspace: Path, folder: Path) -> bool:
     done = place(folder, name, data)
     epochs = len({one.step for one in run.scalars if one.step})
     curves = len({one.tag for one in run.scalars})
-    write(f"{folder / name}: {done}; {epochs} epochs, {curves} curves\n")
+    write(f"{folder / name}: {done}; {count(epochs, 'epoch')}, {count(curves, 'curve')}\n")
     sys.stdout.flush()
     return run.waits
 

@@ -32,6 +32,7 @@ from actors.places import as_called, launcher
 from actors.report import final_report, preflight_report
 from actors.runtime.errors import AskFailed, StartFailed, SystemFailed
 from actors.runtime.supervisor import Supervisor
+from actors.streams import StdoutLost
 from actors.system import RunResult, run_system, simulated_roles, uses_twin
 from actors.workspace.errors import WorkspaceError
 from protocol.base import Refused
@@ -180,14 +181,24 @@ def _run(launch: Launch, arguments: argparse.Namespace) -> int:
             train_json.tell(done)
             _say(end.words)
         elif end.code in (DONE, VOID):
-            sys.stdout.write(end.words)
-            sys.stdout.flush()
+            _print(end.words, here, resume)
         else:
             _say(end.words)
         return end.code
     finally:
         with suppress(OSError):  # a full disk: what could not be written is lost either way
             file.close()
+
+
+def _print(words: str, here: str, resume: str) -> None:
+    """The result on stdout. Where that takes nothing the run has ended all the same."""
+    try:
+        sys.stdout.write(words)
+        sys.stdout.flush()
+    except StdoutLost as lost:
+        page = f"{launcher('report')} {here}"
+        again = f"{page} makes a page of it, {resume} prints it again"
+        _say(f"bin/train: {lost}; the result is kept: {again}")
 
 
 def _first_lines(launch: Launch) -> None:

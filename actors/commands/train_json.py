@@ -21,6 +21,7 @@ from actors.launch import Launch
 from actors.ledger.reader import open_reader
 from actors.logs import masked
 from actors.monitor.board import NEWS
+from actors.streams import StdoutLost, json_text
 from actors.system import RunResult, uses_twin
 from actors.trainer.score import wilson
 from protocol.base import Refused
@@ -33,8 +34,8 @@ _TOLD = NEWS | {"progress", "run.simulator", "step.done"}
 
 def tell(record: Mapping[str, object]) -> None:
     """A line on stdout; lost if nobody listens any more."""
-    line = msgspec.json.encode(record, enc_hook=repr).decode()
-    with suppress(OSError, ValueError):
+    line = json_text(record)
+    with suppress(StdoutLost, OSError, ValueError):
         sys.stdout.write(line + "\n")
         sys.stdout.flush()
 

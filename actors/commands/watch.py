@@ -5,11 +5,12 @@ from __future__ import annotations
 import argparse
 import os
 import select
+import shutil
 import sys
 import termios
 import tty
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from rich.console import Console
@@ -17,9 +18,10 @@ from rich.live import Live
 
 from actors.commands.console import on_terminal
 from actors.commands.seed_options import DONE, USAGE, OptionError, note
+from actors.commands.status_report import resume_refused
 from actors.commands.watch_reading import read_view
 from actors.commands.watch_screen import draw
-from actors.commands.workspace_view import named_or_latest
+from actors.commands.workspace_view import named_or_live
 
 __all__ = ["add_watch_parser", "watch"]
 
@@ -31,7 +33,7 @@ killed is shown as it stood. q or Ctrl-C leaves; the run goes on."""
 
 _EXAMPLES = """\
 examples:
-  bin/trm watch                         the latest run in workspaces/
+  bin/trm watch                         the run under way in workspaces/, else the latest
   bin/trm watch workspaces/my-001
   bin/trm watch workspaces/my-001 --once
 
@@ -40,6 +42,7 @@ An e-value path is on a logarithmic scale; its top is where an edit is accepted.
 exit codes: 0 done, 2 there is no such workspace"""
 
 _WIDTH = 80
+_WIDEST = 1000
 
 
 def add_watch_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -57,7 +60,7 @@ def add_watch_parser(commands: argparse._SubParsersAction[argparse.ArgumentParse
         nargs="?",
         type=Path,
         metavar="WORKSPACE",
-        help="where the run works (default: the latest in workspaces/)",
+        help="where the run works (default: of workspaces/ the one under way, else the latest)",
     )
     parser.add_argument(
         "--once", action="store_true", help="one picture, then leave (always without a terminal)"
@@ -78,7 +81,7 @@ def _seconds(given: str) -> float:
 def watch(arguments: argparse.Namespace) -> int:
     """Run the command; returns the exit code."""
     try:
-        workspace = named_or_latest(arguments.workspace, "bin/trm watch")
+        workspace = named_or_live(arguments.workspace, "bin/trm watch", alone=False)
     except OptionError as error:
         note(f"bin/trm watch: {error}")
         return USAGE
@@ -96,20 +99,44 @@ def watch(arguments: argparse.Namespace) -> int:
 def _once(workspace: Path, *, plain: bool) -> None:
     colour = on_terminal() and not os.environ.get("NO_COLOR")
     console = Console(
-        width=None if on_terminal() else int(os.environ.get("COLUMNS", _WIDTH)),
+        width=None if on_terminal() else _width(),
         no_color=not colour,
         force_terminal=colour,
         highlight=False,
     )
-    console.print(draw(read_view(workspace), plain=plain))
+    console.print(draw(read_view(workspace), plain=plain), crop=False)  # what is too wide is meant
+
+
+def _width() -> int:
+    """Of what is no terminal: as COLUMNS says, where that is a number of columns."""
+    return min(_WIDEST, shutil.get_terminal_size((_WIDTH, 24)).columns)
+
+
+class _Refused:
+    """Whether --resume would be refused; every file is read for it, so once per end of a run."""
+
+    def __init__(self) -> None:
+        self._seen = self._said = False
+        self._when = 0.0
+
+    def __call__(self, workspace: Path) -> bool:
+        """Asked anew once the log has grown."""
+        when = 0.0
+        with suppress(OSError):
+            when = (workspace / "logs" / "train.jsonl").stat().st_mtime
+        if not self._seen or when != self._when:
+            self._seen, self._when, self._said = True, when, resume_refused(workspace)
+        return self._said
 
 
 def _live(workspace: Path, every_s: float, *, plain: bool) -> None:
     console = Console(highlight=False, no_color=bool(os.environ.get("NO_COLOR")))
+    refused = _Refused()
     try:
         with _keys(), Live(console=console, screen=True, auto_refresh=False) as live:
             while True:
-                picture = draw(read_view(workspace), plain=plain, height=console.height)
+                view = read_view(workspace, refused)
+                picture = draw(view, plain=plain, height=console.height)
                 live.update(picture, refresh=True)
                 if _left(every_s):
                     return

@@ -1,15 +1,14 @@
-"""How a run stands that does not answer: by its lock, and by the last words of its log. Pure."""
+"""How a run stands that does not answer: by its lock, and by the last words of its log."""
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from actors.monitor.board import text
-from actors.places import as_called
+from actors.places import launcher, shown_path
 
-__all__ = ["end_of", "next_line", "state_of"]
+__all__ = ["end_of", "goes_on", "next_line", "state_of"]
 
 _FINISHED = ("done", "early_stop", "claims_void")
 _LAST_WORDS = ("run.ended", "run.started", "run.resumed", "runtime.gave_up")
@@ -42,8 +41,19 @@ def state_of(holder: int | None, end: tuple[str, str]) -> str:
     return f"{how} ({why})" if why and why != how else how
 
 
-def next_line(workspace: Path, how: str) -> str:
-    """How such a run goes on; empty for one that is finished, or may be at work."""
-    if how in ("", "finished"):
+def goes_on(how: str) -> bool:
+    """Whether there is more to do: not of a run that is finished, or may be at work."""
+    return how not in ("", "finished")
+
+
+def next_line(workspace: Path, how: str, *, refused: bool) -> str:
+    """The command by which such a run goes on, or by which to see why it does not; else empty.
+
+    refused: ``bin/trm status`` says that --resume would be.
+    """
+    if not goes_on(how):
         return ""
-    return as_called(f"go on with: bin/train --resume {shlex.quote(str(workspace))}")
+    place = shown_path(workspace)
+    if refused:
+        return f"--resume is refused; why: {launcher('status')} {place}"
+    return f"go on with: {launcher()} --resume {place}"

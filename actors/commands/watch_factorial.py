@@ -9,6 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from actors.commands.console import visible
+from actors.commands.html.words import count
 from actors.commands.watch_reading import Epoch
 from actors.factorial_view import VOID, FactorialView, PhasePairs
 
@@ -24,12 +25,12 @@ def head_line(view: FactorialView) -> Text:
         lost = f"{run.sentinel_wins} won, {run.sentinel_losses} lost, p {run.sentinel_p:.2g}"
         return Text(f"{VOID}: sentinels {lost}", style="bold red")
     void = view.total("void")
-    pairs = f"{view.total('done')} of {view.total('planned')} pairs" + (
+    pairs = f"{view.total('done')} of {count(view.total('planned'), 'pair')}" + (
         f", {void} void" if void else ""
     )
     if run is None:
         return Text(f"factorial gate: {pairs}; decides after the last one")
-    return Text(f"factorial gate: {pairs}; {run.adopted} of {run.n_edits} edits adopted")
+    return Text(f"factorial gate: {pairs}; {run.adopted} of {count(run.n_edits, 'edit')} adopted")
 
 
 def epoch_columns() -> tuple[str, ...]:

@@ -7,14 +7,15 @@ that was killed; what is left is shown.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
 import msgspec
 
-from actors.commands.watch_end import end_of, state_of
+from actors.commands.status_report import resume_refused
+from actors.commands.watch_end import end_of, goes_on, state_of
 from actors.factorial_view import FactorialView, factorial_view
 from actors.ledger.reader import open_reader
 from actors.monitor.board import Board, Progress, number, text
@@ -74,6 +75,7 @@ class View:
 
     together: of a run under the factorial gate, which has no ladders. end: of a run that is over,
     in a word (``finished``, ``stopped``, ``failed``, ``died``); empty while it may be at work.
+    refused: such a run cannot go on as it stands.
     """
 
     workspace: Path
@@ -93,10 +95,14 @@ class View:
     news: Sequence[Plain]
     together: FactorialView | None = None
     end: str = ""
+    refused: bool = False
 
 
-def read_view(workspace: Path) -> View:
-    """Look at all sources once."""
+def read_view(workspace: Path, refused: Callable[[Path], bool] = resume_refused) -> View:
+    """Look at all sources once.
+
+    refused: whether a run that ended before its end cannot go on; asked of no other.
+    """
     status, holder = _status(workspace)
     board, last = _tail(workspace / "logs" / "train.jsonl")
     progress = progress_of(status) if status is not None else None
@@ -124,6 +130,7 @@ def read_view(workspace: Path) -> View:
         news=tuple(board.news),
         together=together,
         end=end[0],
+        refused=goes_on(end[0]) and refused(workspace),
     )
 
 

@@ -12,6 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from actors.commands.console import visible
+from actors.commands.html.words import count, verb
 from actors.commands.watch_end import next_line
 from actors.commands.watch_factorial import (
     COLUMNS,
@@ -50,11 +51,12 @@ _VERDICTS = {"accept": "green", "reject": "red", "undecided": "yellow", "untesta
 def draw(view: View, *, plain: bool = False, height: int | None = None) -> Group:
     """The whole picture. plain: only ASCII, for terminals that know no more.
 
-    height: lines that there are; what matters least is left out to keep to it.
+    height: lines that there are; what matters least is left out to keep to it. None: the command
+    that goes on stands on one line, however long, to be pasted.
     """
     view, n_news = _fitted(view, height)
     cut: OverflowMethod = "crop" if plain else "ellipsis"
-    parts: list[RenderableType] = [*_head(view, cut)]
+    parts: list[RenderableType] = [*_head(view, cut, unbroken=height is None)]
     endpoints = _endpoints(view.endpoints, live=view.alive) if view.endpoints else None
     tables = (
         _epochs(view.epochs, view.together) if view.epochs else None,
@@ -103,7 +105,7 @@ def _is_busy(actor: Mapping[str, object]) -> bool:
     return any(number(actor, key) for key in ("depth", "in_flight", "restarts"))
 
 
-def _head(view: View, cut: OverflowMethod) -> list[Text]:
+def _head(view: View, cut: OverflowMethod, *, unbroken: bool = False) -> list[Text]:
     lines = [
         Text.assemble(
             (visible(view.run_id or view.workspace.name), "bold"),
@@ -112,8 +114,9 @@ def _head(view: View, cut: OverflowMethod) -> list[Text]:
         ),
         Text(visible(str(view.workspace)), style="dim", overflow=cut, no_wrap=True),
     ]
-    if further := next_line(view.workspace, view.end):
-        lines.append(Text(visible(further)))
+    if further := next_line(view.workspace, view.end, refused=view.refused):
+        overflow: OverflowMethod = "ignore" if unbroken else "fold"
+        lines.append(Text(visible(further), no_wrap=unbroken, overflow=overflow))
     if view.paused_by:
         lines.append(Text(f"paused by {visible(view.paused_by)}", style="bold yellow"))
     if view.together is not None:
@@ -121,9 +124,9 @@ def _head(view: View, cut: OverflowMethod) -> list[Text]:
     if view.progress is not None:
         lines.append(Text(progress_line(view.progress, None)))
     if view.calls:
-        lines.append(
-            Text(f"{view.calls} calls, {view.waiting} wait, oldest {duration(view.oldest_s)}")
-        )
+        waiting = f"{view.waiting} {verb(view.waiting, 'waits', 'wait')}"
+        told = f"{count(view.calls, 'call')}, {waiting}, oldest {duration(view.oldest_s)}"
+        lines.append(Text(told))
     if view.usd is not None:
         lines.append(Text(f"spent ${view.usd:.2f}"))
     return lines

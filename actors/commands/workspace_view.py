@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Literal
@@ -11,11 +11,10 @@ from typing import Literal
 from actors.commands.seed_options import OptionError, note
 from actors.config import ROOT, load_config
 from actors.ledger.reader import Reader, open_reader
-from actors.places import to_write
-from actors.workspace.create import latest_workspace
-from actors.workspace.errors import VersionError
+from actors.places import shown_path, to_write
+from actors.workspace.errors import VersionError, WorkspaceError
 from actors.workspace.lock import lock_holder
-from actors.workspace.manifest import MANIFEST
+from actors.workspace.manifest import MANIFEST, read_manifest
 from actors.workspace.versions import VersionMeta, read_meta, read_prompts, read_skills
 from protocol.slow import SYSTEM
 
@@ -25,6 +24,7 @@ __all__ = [
     "chain_of",
     "find_workspace",
     "named_or_latest",
+    "named_or_live",
     "texts_of",
     "workspace_ledger",
 ]
@@ -33,45 +33,97 @@ RUN_DB = "run.db"
 Kind = Literal["skills", "prompts"]
 
 
-def find_workspace(given: Path | None) -> Path:
-    """The workspace that was named, else the latest of the demo, as ``bin/train --resume`` does.
+def find_workspace(given: Path | None, command: str) -> Path:
+    """The workspace that was named, else the latest, as ``named_or_latest`` finds it.
 
-    Raises OptionError if there is none.
+    Raises OptionError if there is none, or what was named is none.
     """
-    if given is None:
-        config = load_config(ROOT / "config" / "demo.yaml")
-        root = to_write(config.run.workspaces)
-        given = latest_workspace(root, config.run.name)
-        if given is None:
-            raise OptionError(
-                f"there is no {root / config.run.name}-NNN; name a workspace, or make one with "
-                "bin/train"
-            )
-    if not (given / MANIFEST).is_file():
+    found = named_or_latest(given, command)
+    if not (found / MANIFEST).is_file():
         raise OptionError(
-            f"{given}: is no workspace (it has no {MANIFEST}); name one that a run made"
+            f"{found}: is no workspace (it has no {MANIFEST}); name one that a run made"
         )
-    return given
+    return found
 
 
 def named_or_latest(given: Path | None, command: str) -> Path:
     """The workspace that was named, else the one of any run that was written to last.
 
-    Which one was taken is said in a line on stderr. Raises OptionError if there is none.
+    One that cannot be read counts only where there is no other. Which one was taken is said in a
+    line on stderr. Raises OptionError if there is none.
     """
     if given is not None:
         return given
+    root, there = _all()
+    return _latest(root, there, command)
+
+
+def named_or_live(given: Path | None, command: str, *, alone: bool) -> Path:
+    """The workspace that was named, else the one of the run under way, else the latest.
+
+    alone: one of several runs under way is not chosen; else it is the one written to last. What
+    was taken is said. Raises OptionError if there is none, and for a choice that is the user's.
+    """
+    if given is not None:
+        return given
+    root, there = _all()
+    live = [path for path in there if _is_live(path)]
+    if not live:
+        return _latest(root, there, command)
+    if alone and len(live) > 1:
+        raise OptionError(
+            f"{len(live)} runs are under way in {root}; name one of them: "
+            f"{', '.join(shown_path(path) for path in live)}"
+        )
+    taken = _short(live[0])
+    if len(live) == 1:
+        note(f"{command}: {taken}, the run under way in {root}")
+    else:
+        others = ", ".join(path.name for path in live[1:])
+        note(f"{command}: {taken}, of the runs under way in {root} the latest (also: {others})")
+    return taken
+
+
+def _all() -> tuple[Path, list[Path]]:
+    """Where runs are by default, and all workspaces there, the one written to last first."""
     root = to_write(load_config(ROOT / "config" / "demo.yaml").run.workspaces)
-    there = list(root.glob(f"*/{MANIFEST}"))
+    there = [path.parent for path in root.glob(f"[!.]*/{MANIFEST}")]
     if not there:
         raise OptionError(
             f"there is no workspace in {root}; make one with bin/train, or name the folder of a run"
         )
-    latest = max((path.parent for path in there), key=_written)
+    return root, sorted(there, key=_written, reverse=True)
+
+
+def _latest(root: Path, there: Sequence[Path], command: str) -> Path:
+    """The first that can be read; what was passed over for it is said, too."""
+    at = next((at for at, path in enumerate(there) if _is_readable(path)), 0)
+    taken = _short(there[at])
+    passed = ", ".join(path.name for path in there[:at])
+    only = f" that can be read (not {passed})" if passed else ""
+    note(f"{command}: {taken}, the latest of {root}{only}")
+    return taken
+
+
+def _is_readable(workspace: Path) -> bool:
+    try:
+        read_manifest(workspace)
+    except (WorkspaceError, OSError):
+        return False
+    return True
+
+
+def _is_live(workspace: Path) -> bool:
+    """Whether a process holds its lock, as every run does from its beginning to its end."""
+    with suppress(OSError):
+        return lock_holder(workspace) is not None
+    return False
+
+
+def _short(workspace: Path) -> Path:
     with suppress(ValueError):
-        latest = latest.relative_to(Path.cwd())
-    note(f"{command}: {latest}, the latest of {root}")
-    return latest
+        return workspace.relative_to(Path.cwd())
+    return workspace
 
 
 def _written(workspace: Path) -> tuple[float, str]:

@@ -156,13 +156,14 @@ async def judge(
                 finding=f"No finding: the judge's reply could not be used ({problem}).",
             )
         case Unreachable(failure=failure):
-            return _unjudged(
+            silent = _unjudged(
                 request,
                 steps,
                 cause=None,
                 degraded=False,
                 finding=f"No finding: the judge could not be reached ({failure.kind}).",
             )
+            return msgspec.structs.replace(silent, unreached=failure.why, lasting=failure.lasting)
 
 
 def _schema(skill_text: str, graded: Sequence[int]) -> str:

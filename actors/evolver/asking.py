@@ -21,10 +21,9 @@ def why_silent(asked: NotUnderstood | Unreachable) -> tuple[Reason, str]:
     if isinstance(asked, NotUnderstood):
         return "editor_failed", f"unreadable: {asked.problem}"
     failure = asked.failure
-    detail = f"{failure.kind}: {failure.detail}"
     if failure.kind == "crash":
-        return "editor_failed", detail
-    return ("editor_refused" if failure.fatal else "editor_unreachable"), detail
+        return "editor_failed", failure.why
+    return ("editor_refused" if failure.lasting else "editor_unreachable"), failure.why
 
 
 def no_proposal(

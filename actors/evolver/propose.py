@@ -59,7 +59,7 @@ async def gather(chat: ChatCall, template: Template, material: Material) -> Harv
     away = [outcome.failure for outcome in asked if isinstance(outcome, Unreachable)]
     outages = [failure for failure in away if failure.kind != "crash"]  # a crash is this chat's own
     if outages:
-        refused = any(failure.fatal for failure in outages)
+        refused = any(failure.lasting for failure in outages)
         reason: Reason = "editor_refused" if refused else "editor_unreachable"
         return nothing(reason, "; ".join(harvest.failed), harvest)
     if len(harvest.failed) == len(batches):
@@ -131,7 +131,7 @@ def _collect(batches: Sequence[Sequence[Evidence]], asked: Sequence[Asked]) -> H
             case NotUnderstood(problem=problem):
                 failed.append(f"unreadable: {problem}")
             case Unreachable(failure=failure):
-                failed.append(f"{failure.kind}: {failure.detail}")
+                failed.append(failure.why)
     return Harvest(
         edits=tuple(edits),
         unbacked=tuple(unbacked),

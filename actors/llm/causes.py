@@ -1,10 +1,10 @@
-"""Why an endpoint does not answer, in words that say where to look. Pure."""
+"""Why an endpoint does not answer, in words that say where to look, and what to do. Pure."""
 
 from __future__ import annotations
 
 import re
 
-__all__ = ["address_of", "cause_of"]
+__all__ = ["address_of", "cause_of", "remedy_of"]
 
 _CHAT = "/chat/completions"
 _USERINFO = re.compile(r"(?<=://)[^/@\s]+@")
@@ -24,6 +24,13 @@ _CAUSES: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("its certificate is not trusted", ("certificate verify failed",)),
     ("it does not speak TLS there: http instead of https?", ("wrong_version_number",)),
 )  # fmt: skip
+_REMEDIES = {
+    "auth": "check its key (the variable that its api_key_env names) and what the key may do",
+    "quota": "top up its account",
+    "retry_after_too_long": "it wants to be left alone for longer than llm.outage_s; wait, or name "
+    "another endpoint",
+}
+_NOT_SERVED = "check its base_url and model: bin/train CONFIG --check"
 
 
 def address_of(url: str) -> str:
@@ -40,3 +47,8 @@ def cause_of(error: str) -> str:
             return words
     said = _NUMBER.sub("", _CLASS.sub("", detail)).strip(" :")
     return said or detail.strip(" :") or kind
+
+
+def remedy_of(error: str) -> str:
+    """Of ``kind: detail``, for an endpoint that serves nobody: what mends it."""
+    return _REMEDIES.get(error.partition(":")[0], _NOT_SERVED)

@@ -1,11 +1,13 @@
 """The one table of failures: status, body, frame or exception to a kind.
 
-Policy lives here and nowhere else: which kinds are worth another try (rows P1-2, P1-3) and
-which of them speak against the endpoint (row P2-6). Never sleeps, never logs.
+Policy lives here and nowhere else: which kinds are worth another try (rows P1-2, P1-3), which of
+them speak against the endpoint (row P2-6), and which mean that this endpoint serves nobody while
+another one may. Never sleeps, never logs.
 """
 
 from __future__ import annotations
 
+import re
 from typing import Literal
 
 import httpx
@@ -18,6 +20,7 @@ from protocol.llm import FailureKind
 
 __all__ = [
     "FATAL",
+    "TOO_LONG",
     "Failure",
     "Verdict",
     "capped",
@@ -31,6 +34,15 @@ Verdict = Literal["success", "failure", "neutral"]
 
 FATAL: frozenset[FailureKind] = frozenset(
     {"bad_request", "auth", "context", "quota", "retry_after_too_long", "body"}
+)
+TOO_LONG: FailureKind = "retry_after_too_long"
+_OF_ENDPOINT: frozenset[FailureKind] = frozenset({"auth", "quota", TOO_LONG})
+"""Fatal for whoever asks this endpoint; the request itself may be answered by another one."""
+_NOT_THERE = frozenset({404, 405, 410, 501, 505})
+"""Statuses of an address or a model that the endpoint does not serve."""
+_NO_MODEL = re.compile(
+    r"model[_ ]not[_ ]?found|\bmodel\b.{0,120}?\bnot (?:found|exist)|(?:no such|unknown) model",
+    re.S,
 )
 _AGAINST_ENDPOINT: frozenset[FailureKind] = frozenset(
     {"truncated", "timeout", "transport", "empty", "server_error", "aborted"}
@@ -68,16 +80,25 @@ _DETAIL_CHARS = 300
 
 
 class Failure(msgspec.Struct, frozen=True):
-    """Why a try gave no answer. retry_after_s: what the server asked for."""
+    """Why a try gave no answer. retry_after_s: what the server asked for.
+
+    unserved: there are no chats at this address, or not with this model.
+    """
 
     kind: FailureKind
     detail: str
     retry_after_s: float | None = None
+    unserved: bool = False
 
     @property
     def fatal(self) -> bool:
-        """True: the same request would fail again."""
+        """True: the same request would fail again at this endpoint."""
         return self.kind in FATAL
+
+    @property
+    def of_endpoint(self) -> bool:
+        """True: any request would fail there, and this one may be answered elsewhere."""
+        return self.unserved or self.kind in _OF_ENDPOINT
 
 
 def failure_of_status(status: int, body: bytes, retry_after_s: float | None) -> Failure:
@@ -89,7 +110,8 @@ def failure_of_status(status: int, body: bytes, retry_after_s: float | None) -> 
     if found in ("quota", "context") and status < 500:
         kind = found
     said = frame.message if isinstance(frame, ErrorFrame) else body.decode("utf-8", "replace")
-    return Failure(kind, f"HTTP {status}: {said}"[:_DETAIL_CHARS], retry_after_s)
+    unserved = kind == "bad_request" and (status in _NOT_THERE or status < 400 or _no_model(frame))
+    return Failure(kind, f"HTTP {status}: {said}"[:_DETAIL_CHARS], retry_after_s, unserved)
 
 
 def failure_of_end(end: End) -> Failure | None:
@@ -103,7 +125,9 @@ def failure_of_end(end: End) -> Failure | None:
             return Failure("empty", why[:_DETAIL_CHARS])
         case InBandError(frame):
             detail = " ".join(part for part in (frame.label, frame.message) if part)
-            return Failure(_from_frame(frame), f"in-band: {detail}"[:_DETAIL_CHARS])
+            kind = _from_frame(frame)
+            unserved = kind == "bad_request" and (frame.code in _NOT_THERE or _no_model(frame))
+            return Failure(kind, f"in-band: {detail}"[:_DETAIL_CHARS], unserved=unserved)
 
 
 def failure_of_exception(error: httpx.HTTPError | httpx.InvalidURL, answered: bool) -> Failure:
@@ -113,21 +137,25 @@ def failure_of_exception(error: httpx.HTTPError | httpx.InvalidURL, answered: bo
     """
     detail = f"{type(error).__name__}: {error}"[:_DETAIL_CHARS]
     if isinstance(error, httpx.UnsupportedProtocol | httpx.LocalProtocolError | httpx.InvalidURL):
-        return Failure("bad_request", detail)
+        return Failure("bad_request", detail, unserved=True)  # its base_url, or the key's header
     if isinstance(error, httpx.TimeoutException):
         return Failure("timeout", detail)
     if isinstance(error, httpx.TransportError | httpx.DecodingError):
         return Failure("truncated" if answered else "transport", detail)
-    return Failure("bad_request", detail)  # redirects, which a chat endpoint has no use for
+    # redirects, which a chat endpoint has no use for
+    return Failure("bad_request", detail, unserved=True)
 
 
 def capped(failure: Failure, cap_s: float) -> Failure:
-    """A transient failure whose Retry-After is beyond ``cap_s`` ends the call."""
+    """A transient failure whose Retry-After is beyond ``cap_s``: the endpoint is not waited for.
+
+    What becomes of the call is the pool's to say, which knows the other endpoints.
+    """
     wait = failure.retry_after_s
     if failure.fatal or wait is None or wait <= cap_s:
         return failure
     detail = f"Retry-After {wait:.0f} s is above {cap_s:.0f} s; {failure.detail}"
-    return Failure("retry_after_too_long", detail[:_DETAIL_CHARS], wait)
+    return Failure(TOO_LONG, detail[:_DETAIL_CHARS], wait)
 
 
 def verdict_of(failure: Failure | None, probe: bool = False) -> Verdict:
@@ -152,6 +180,13 @@ def _from_words(frame: ErrorFrame) -> FailureKind | None:
             return kind
     message = frame.message.lower()
     return "context" if any(part in message for part in _CONTEXT_MESSAGES) else None
+
+
+def _no_model(frame: object) -> bool:
+    """Whether an error says that its model is unknown: many servers do so with a 400."""
+    if not isinstance(frame, ErrorFrame):
+        return False
+    return _NO_MODEL.search(f"{frame.label} {frame.message.lower()}") is not None
 
 
 def _from_frame(frame: ErrorFrame) -> FailureKind:

@@ -2,7 +2,8 @@
 
 Waits are full jitter from a hash of call and attempt, so that a run can be repeated. Partial
 text of a failed try goes nowhere. While every endpoint is down a call waits and burns no
-attempt; a probe of a broken endpoint is none either. Never touches HTTP, cache or ledger itself.
+attempt; a probe of a broken endpoint is none either, nor is a try at one that serves nobody. Never
+touches HTTP, cache or ledger itself.
 """
 
 from __future__ import annotations
@@ -127,11 +128,20 @@ class _Climb:
                 await self._note(len(self._attempts), attempt, exchange.started, slot.endpoint)
             if isinstance(exchange.result, Complete):
                 return self._answer(slot, exchange, exchange.result)
-            last = exchange.result
-            self._counted += not slot.probe
-            if last.fatal or self._counted >= self._settings.attempts:
-                return self._gave_up(last)
-            self._step_back(slot, last)
+            failure = exchange.result
+            # who serves nobody has not tried; each such try is at another endpoint, or a rest later
+            self._counted += not (slot.probe or failure.of_endpoint)
+            if not self._may_go_on(slot, failure) or self._counted >= self._settings.attempts:
+                return self._gave_up(failure)
+            if last is None or not failure.of_endpoint:
+                last = failure  # to blame, should time run out: not who was passed over
+            self._step_back(slot, failure)
+
+    def _may_go_on(self, slot: Slot, failure: Failure) -> bool:
+        """Whether another try can bring an answer."""
+        if not failure.fatal:
+            return True
+        return self._house.pool.goes_on(self._call.role, slot.endpoint.name, failure)
 
     async def _try(self, slot: Slot) -> Exchange:
         house, endpoint = self._house, slot.endpoint
@@ -174,11 +184,13 @@ class _Climb:
         settings, now = self._settings, self._clock()
         self._failures[slot.endpoint.name] += 1
         self._timeouts += failure.kind == "timeout"
-        if slot.probe and verdict_of(failure, probe=True) == "failure":
+        if slot.probe and (failure.of_endpoint or verdict_of(failure, probe=True) == "failure"):
             self._not_before = now  # the breaker says when it is asked again; that is no retry
             return
         doublings = min(max(self._counted - 1, 0), 30)
         longest = min(settings.backoff_cap_s, settings.backoff_s * 2.0**doublings)
+        if failure.of_endpoint:
+            longest = 0.0  # what comes next is another endpoint, or this one when it wants to
         wait = longest * jitter(self._call.key, len(self._attempts))
         self._not_before = now + max(wait, self._house.budget.spend_s(now))
 

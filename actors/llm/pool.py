@@ -10,6 +10,11 @@ the pause. The clock of an outage begins with the first call that waits and runs
 when it is over they are let go, and so is who comes later, until a probe succeeds. It is shorter
 for a role that nobody has answered yet: that is a wrong address more often than an outage. An
 operator's pause (``Pace``) admits nobody at all, probes neither, and stops the clock.
+
+An endpoint that serves nobody while another one of its role may is out of that role (``states``):
+no outage, so that the role is paused only for those that are left. One that wants to be left alone
+for longer than a call would wait rests for as long as it said; for longer than an outage may last
+it is out.
 Never sends, never reads a configuration.
 """
 
@@ -21,55 +26,24 @@ from contextlib import asynccontextmanager
 
 import anyio
 
-from actors.llm.breaker import Breaker, Lease
-from actors.llm.classify import Failure, verdict_of
+from actors.llm.breaker import Breaker
+from actors.llm.classify import TOO_LONG, Failure, Verdict, verdict_of
 from actors.llm.endpoints import ResolvedEndpoint
-from actors.llm.limiter import Limit, Permit
+from actors.llm.limiter import Limit
 from actors.llm.pace import Pace
+from actors.llm.slots import Slot, Waiter
 from actors.llm.states import EndpointState
-from actors.llm.telling import tell_breaker, tell_limit_cut, tell_paused, tell_resumed
+from actors.llm.telling import (
+    tell_back,
+    tell_breaker,
+    tell_limit_cut,
+    tell_out,
+    tell_paused,
+    tell_resumed,
+)
 from protocol.llm import EndpointSeen, Role
 
 __all__ = ["EndpointPool", "Slot"]
-
-
-class Slot:
-    """Leave to send one request to ``endpoint``.
-
-    Left without ``settle`` (cancelled, crashed) it says nothing about the endpoint, so that no
-    probe is lost and none counts.
-    """
-
-    def __init__(self, state: EndpointState, lease: Lease, permit: Permit) -> None:
-        self.endpoint = state.endpoint
-        self.probe = lease.probe
-        self.state = state
-        self.lease = lease
-        self.permit = permit
-        self.failure: Failure | None = None
-        self.first_token_s: float | None = None
-        self.settled = False
-
-    def settle(self, failure: Failure | None, first_token_s: float | None) -> None:
-        """What came of it. failure: None for a whole answer. first_token_s: None if none came."""
-        self.settled = True
-        self.failure = failure
-        self.first_token_s = first_token_s
-
-
-class _Waiter:
-    """A call in the queue; ``slot`` is set when it is let through.
-
-    woken: look again, with or without a slot.
-    """
-
-    def __init__(self, number: int, role: Role, failures: Mapping[str, int], retry: bool) -> None:
-        self.number = number
-        self.role = role
-        self.failures = failures
-        self.retry = retry
-        self.woken = anyio.Event()
-        self.slot: Slot | None = None
 
 
 class EndpointPool:
@@ -110,7 +84,7 @@ class EndpointPool:
         for state in self._states:
             for role in state.endpoint.roles:
                 self._of_role.setdefault(role, []).append(state)
-        self._queues: dict[Role, deque[_Waiter]] = {role: deque() for role in self._of_role}
+        self._queues: dict[Role, deque[Waiter]] = {role: deque() for role in self._of_role}
         self._down_since: dict[Role, float] = {}
         self._waited_since: dict[Role, float] = {}  # of the present outage, by its first waiter
         self._arrivals = 0
@@ -125,19 +99,7 @@ class EndpointPool:
     def seen(self) -> tuple[EndpointSeen, ...]:
         """Every endpoint at this moment."""
         now = self._clock()
-        return tuple(
-            EndpointSeen(
-                name=state.endpoint.name,
-                roles=state.endpoint.roles,
-                in_flight=state.in_flight,
-                limit=state.limit.value,
-                ceiling=state.limit.ceiling,
-                breaker=state.breaker.state,
-                opens_in_s=round(state.opens_in(now), 1),
-                last_error=state.last_error,
-            )
-            for state in self._states
-        )
+        return tuple(state.seen(now) for state in self._states)
 
     def _obey(self) -> None:
         """Take up the operator's wishes."""
@@ -174,6 +136,26 @@ class EndpointPool:
         """Where a role's endpoints are and what is wrong with each, in words, by their names."""
         return {state.name: state.trouble for state in self._of_role[role]}
 
+    def goes_on(self, role: Role, name: str, failure: Failure) -> bool:
+        """Whether a call may still be answered after a failure that is fatal at endpoint ``name``.
+
+        Elsewhere, or there when the time is over that it asked for.
+        """
+        if not failure.of_endpoint:
+            return False
+        return self._rest_s(failure) is not None or self._others(role, name)
+
+    def _others(self, role: Role, name: str) -> bool:
+        """Whether a role has another endpoint that it is not out of."""
+        return any(role not in state.out_of for state in self._of_role[role] if state.name != name)
+
+    def _rest_s(self, failure: Failure) -> float | None:
+        """How long an endpoint wants to be left alone, if that is worth waiting for."""
+        wait = failure.retry_after_s
+        if failure.kind != TOO_LONG or wait is None or wait > self._outage_s:
+            return None
+        return wait
+
     def in_flight(self, name: str) -> int:
         """Requests of an endpoint that are under way."""
         return next(state.in_flight for state in self._states if state.endpoint.name == name)
@@ -199,7 +181,7 @@ class EndpointPool:
         slot = None if queue else self._choose(role, failures, retry)
         if slot is None:
             self._arrivals += 1
-            slot = await self._wait(queue, _Waiter(self._arrivals, role, failures, retry))
+            slot = await self._wait(queue, Waiter(self._arrivals, role, failures, retry))
         if slot is None:
             yield None
             return
@@ -215,7 +197,7 @@ class EndpointPool:
         ready = [
             state
             for state in self._of_role[role]
-            if state.in_flight < state.limit.value and state.opens_in(now) <= 0
+            if state.in_flight < state.limit.value and state.opens_in(now, role) <= 0
         ]
         if not ready:
             return None
@@ -224,10 +206,11 @@ class EndpointPool:
         assert lease is not None, "retry_in said that it lets a request through"
         if lease.probe:
             tell_breaker(state, now)
+        bar = state.bar_lease(now, role)
         state.in_flight += 1
-        return Slot(state, lease, state.limit.admit(role, state.in_flight, retry=retry))
+        return Slot(state, lease, bar, state.limit.admit(role, state.in_flight, retry=retry))
 
-    async def _wait(self, queue: deque[_Waiter], waiter: _Waiter) -> Slot | None:
+    async def _wait(self, queue: deque[Waiter], waiter: Waiter) -> Slot | None:
         queue.append(waiter)
         try:
             while waiter.slot is None:
@@ -260,7 +243,7 @@ class EndpointPool:
         if self._paused_at is not None:
             return float("inf")
         now = self._clock()
-        openings = (state.opens_in(now) for state in self._of_role[role])
+        openings = (state.opens_in(now, role) for state in self._of_role[role])
         return min((opening for opening in openings if opening > 0), default=float("inf"))
 
     def _serve(self, roles: Sequence[Role]) -> None:
@@ -284,20 +267,52 @@ class EndpointPool:
         state.in_flight -= 1
         if slot.settled:
             self._adapt(slot, now)
-        verdict = verdict_of(slot.failure, slot.probe) if slot.settled else "neutral"
-        if slot.settled and slot.failure is None:
-            self._answered.add(state.name)
         if slot.failure is not None:
             state.last_error = f"{slot.failure.kind}: {slot.failure.detail}"
-        if state.breaker.record(slot.lease, verdict, now):
+        verdict, rest_s = self._speaks(slot)
+        if slot.settled and (slot.failure is None or rest_s is not None):
+            self._answered.add(state.name)  # who says when to come back is there
+        changed = state.breaker.record(slot.lease, verdict, now, rest_s)
+        if changed:
             if state.breaker.state == "closed":
                 state.limit.recovered()
             tell_breaker(state, now)
+        if self._bar(slot, now) or changed:
             self._tell_roles(state.endpoint.roles)
         self._serve(state.endpoint.roles)
         opens_in = state.opens_in(now)
         if opens_in > 0 and not 0 < opened_in <= opens_in:
             self._wake(state.endpoint.roles)
+
+    def _speaks(self, slot: Slot) -> tuple[Verdict, float | None]:
+        """What a result says to the endpoint's breaker, and for how long it wants to rest."""
+        if not slot.settled:
+            return "neutral", None
+        rest_s = None if slot.failure is None else self._rest_s(slot.failure)
+        if rest_s is not None:
+            return "failure", rest_s
+        return verdict_of(slot.failure, slot.lease.probe), None
+
+    def _bar(self, slot: Slot, now: float) -> bool:
+        """Take the endpoint out of roles, or let it in again; true if either was done."""
+        state, failure = slot.state, slot.failure
+        roles = frozenset[Role]()
+        verdict: Verdict = "success" if slot.settled and failure is None else "neutral"
+        if failure is not None and failure.of_endpoint and self._rest_s(failure) is None:
+            roles = frozenset(r for r in state.endpoint.roles if self._others(r, state.name))
+            verdict = "failure" if roles else "neutral"
+        if slot.bar is None:  # of a role that it was not out of; since then another may be left
+            changed = bool(state.out_of) and not roles <= state.out_of
+        else:
+            wait_s = failure.retry_after_s if failure and failure.kind == TOO_LONG else None
+            changed = state.bar.record(slot.bar, verdict, now, wait_s) and verdict != "neutral"
+        if changed and verdict == "success":
+            tell_back(state, now)
+            state.out_of = frozenset()
+        elif changed:
+            state.out_of |= roles
+            tell_out(state, now)
+        return changed
 
     def _wake(self, roles: Sequence[Role]) -> None:
         """An endpoint opens at a time that who sleeps does not know of: all look again."""
@@ -342,7 +357,9 @@ class EndpointPool:
             tell_resumed(alike, now - began)
 
     def _all_rest(self, role: Role) -> bool:
-        return all(state.breaker.state != "closed" for state in self._of_role[role])
+        return all(
+            state.breaker.state != "closed" or role in state.out_of for state in self._of_role[role]
+        )
 
     def _alike(self, roles: Sequence[Role]) -> list[list[Role]]:
         """The roles, those with the same endpoints together."""

@@ -12,11 +12,19 @@ from datetime import UTC, datetime, timedelta
 
 import structlog
 
+from actors.llm.causes import address_of, cause_of, remedy_of
 from actors.llm.states import EndpointState
 from actors.places import as_called
 from protocol.llm import Role
 
-__all__ = ["tell_breaker", "tell_limit_cut", "tell_paused", "tell_resumed"]
+__all__ = [
+    "tell_back",
+    "tell_breaker",
+    "tell_limit_cut",
+    "tell_out",
+    "tell_paused",
+    "tell_resumed",
+]
 
 log = structlog.get_logger("llm")
 
@@ -69,6 +77,43 @@ def tell_breaker(state: EndpointState, now: float) -> None:
             limit=state.limit.value,
             next="it is asked again, from its first limit on",
         )
+
+
+@_unscoped()
+def tell_out(state: EndpointState, now: float) -> None:
+    """It serves nobody, and others of these roles are left. Told to the operator once."""
+    roles = sorted(state.out_of)
+    state.out_since = state.out_since if state.refusals else now
+    cause, retry_in_s = cause_of(state.last_error), round(state.bar.retry_in(now), 1)
+    remedy = as_called(remedy_of(state.last_error))
+    next_ = f"the others of its roles go on; in {_span(retry_in_s)} one call tries it again"
+    log.warning(
+        "llm.endpoint_out",
+        endpoint=state.name,
+        roles=roles,
+        last_error=state.last_error,
+        remedy=remedy,
+        retry_in_s=retry_in_s,
+        repeated=state.refusals > 0,
+        next=next_,
+        line=f"llm.endpoint_out: {state.name} ({address_of(state.endpoint.url)}) is out of "
+        f"{', '.join(roles)}: {cause.rstrip('. ')}. To mend it: {remedy}. Meanwhile {next_}.",
+    )
+    state.refusals += 1
+
+
+@_unscoped()
+def tell_back(state: EndpointState, now: float) -> None:
+    """It has answered again."""
+    out_s = round(now - state.out_since, 1)
+    state.out_since, state.refusals = 0.0, 0
+    log.info(
+        "llm.endpoint_back",
+        endpoint=state.name,
+        roles=sorted(state.out_of),
+        out_s=out_s,
+        next="it is asked again",
+    )
 
 
 @_unscoped()

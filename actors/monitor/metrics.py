@@ -25,7 +25,7 @@ __all__ = ["metrics_text", "serve_metrics"]
 Sample = tuple[Mapping[str, str], float]
 _HEAD_BYTES = 16_384
 _PATIENCE_S = 10.0
-_BREAKER = {"closed": 0.0, "half_open": 1.0, "open": 2.0}
+_BREAKER = {"closed": 0.0, "half_open": 1.0, "open": 2.0, "out": 3.0}
 
 log = structlog.get_logger("metrics")
 
@@ -93,7 +93,7 @@ def _of_endpoints(seen: EndpointsSeen) -> list[Family]:
         (
             "trm_breaker_state",
             "gauge",
-            "0 closed, 1 half open, 2 open",
+            "0 closed, 1 half open, 2 open, 3 out",
             each(lambda i: _BREAKER[ends[i].breaker]),
         ),
         ("trm_llm_waiting", "gauge", "Calls that wait for leave", [({}, float(seen.waiting))]),

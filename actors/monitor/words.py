@@ -108,6 +108,10 @@ def endpoint_words(one: EndpointSeen, now: datetime) -> str:
     """What holds an endpoint up; empty: nothing does."""
     cause = "" if one.breaker == "closed" else cause_of(one.last_error)
     why = f": {cause}" if cause else ""
+    if one.breaker == "out":
+        at = (now + timedelta(seconds=one.opens_in_s)).strftime("%H:%M:%S")
+        when = f"at {at}" if one.opens_in_s > 0 else "with the next call"
+        return f"endpoint {one.name} is out (it serves nobody), tried again {when}{why}"
     if one.breaker == "half_open":
         return f"endpoint {one.name} is being tried again{why}"
     if one.opens_in_s > 0:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -41,6 +42,7 @@ log = structlog.get_logger("trainer")
 
 # One odd reply to the only wrong answer of a step is no sign that the judge is out of order.
 _FEWEST_DIAGNOSES = 2
+_MOST_REASONS = 5
 
 
 @dataclass(frozen=True)
@@ -168,14 +170,24 @@ def silent_judge(
     share = degraded_share(diagnoses)
     if share <= max_degraded_share or len(diagnoses) < _FEWEST_DIAGNOSES:
         return None
+    unread = [diagnosis for diagnosis in diagnoses if diagnosis.degraded]
+    unreached = [d for d in diagnoses if d.cause is None and not d.degraded]
+    reasons = Counter(diagnosis.unreached or diagnosis.finding for diagnosis in unreached)
+    details = [f"{n} x {reason}" for reason, n in reasons.most_common(_MOST_REASONS)]
+    if not unread:
+        return Refused(
+            what=f"step {key}: the judge gave no answer to {len(unreached)} of "
+            f"{len(diagnoses)} wrong answers",
+            remedy="mend what the reasons name, then resume; the step begins anew",
+            details=tuple(details),
+            passing=not any(diagnosis.lasting for diagnosis in unreached),
+        )
     return Refused(
         what=f"step {key}: {share:.0%} of the diagnoses are degraded",
         remedy="look at the judge's endpoint and replies (bin/trm ask --role judge), then resume: "
         "the step is drawn anew, and the judge asked anew",
-        details=tuple(
-            f"{d.question_id}: {d.finding}" for d in diagnoses if d.degraded or d.cause is None
-        ),
-        passing=any(d.cause is None and not d.degraded for d in diagnoses),
+        details=(*details, *(f"{d.question_id}: {d.finding}" for d in unread)),
+        passing=bool(unreached) and not any(diagnosis.lasting for diagnosis in unreached),
     )
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from importlib import metadata
 from pathlib import Path
+from typing import Literal
 
 import msgspec
 import pytest
@@ -115,6 +116,48 @@ def test_every_failure_has_its_remedy(kind: FailureKind, detail: str, words: str
     (line,) = told(ChatFailed(kind=kind, fatal=True, detail=detail))
     assert line.mark == "error"
     assert words in line.remedy
+
+
+@pytest.mark.parametrize(
+    ("status", "words"),
+    [
+        (401, "api_key_env"),
+        (403, "api_key_env"),
+        (404, "there are no chats at this address"),
+        (429, "wait"),
+        (500, "server's log"),
+        (503, "not ready: wait"),
+        (302, "sends elsewhere: mend base_url of e"),
+        (200, "look at what the server says"),
+    ],
+)
+def test_a_server_that_is_there_need_not_be_started(status: int, words: str) -> None:
+    """Without a list of models, and without an answer to any chat: by the status."""
+    models = Models(why=f"HTTP {status}", status=status)
+    (line,) = endpoint_lines(CONFIG, ENDPOINT, models, [])
+    assert line.mark == "error"
+    assert words in line.remedy
+    assert "start the server" not in line.remedy
+
+
+def test_a_server_that_is_not_ready_is_waited_for() -> None:
+    """Its chats say so too."""
+    (line,) = told(ChatFailed(kind="server_error", fatal=False, detail="HTTP 503: loading"))
+    assert "not ready: wait" in line.remedy
+    (line,) = told(ChatFailed(kind="server_error", fatal=False, detail="HTTP 500: 503 lines"))
+    assert line.remedy == "look at the server's log"
+
+
+@pytest.mark.parametrize("kind", ["form", "image"])
+def test_an_address_is_no_form(kind: Literal["form", "image"]) -> None:
+    """A 404 is of the address, unless other calls are answered there."""
+    lost = ChatFailed(kind="bad_request", fatal=True, detail="HTTP 404: no such route")
+    probe = msgspec.structs.replace(PROBE, kind=kind)
+    (line,) = told(lost, probe)
+    assert line.remedy == "there are no chats at this address: look at base_url and model"
+    heard = [Heard(PROBE, answer("{}"), 1.0), Heard(probe, lost, 1.0)]
+    line = endpoint_lines(CONFIG, ENDPOINT, SERVED, heard)[-1]
+    assert line.remedy.startswith("look at what the server says; it may be this: ")
 
 
 def test_what_is_asked_for_is_blamed() -> None:

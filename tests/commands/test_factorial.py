@@ -97,6 +97,13 @@ def test_from_stdin_and_with_a_cap(trm: Trm, monkeypatch: pytest.MonkeyPatch) ->
         ('[{"id": "e", "W": 1, "L": 1, "dropped": true}]', "edits[0].D_seen: is missing"),
         ('[{"id": "e", "W": 1, "L": 1, "D_seen": 1}]', "edits[0].D_seen: 1 is less than W + L, 2"),
         ('[{"id": "e", "W": 1, "L": 1}, {"id": "e", "W": 1, "L": 1}]', "edits[1].id: 'e' comes"),
+        ('[{"id": "", "W": 1, "L": 1}]', "edits[0].id: is empty"),
+        ('[{"id": " ", "W": 1, "L": 1}]', "edits[0].id: is empty"),
+        ('[{"id": "e", "W": 1, "L": 1, "group": ""}]', "edits[0].group: of 'e' is empty"),
+        (
+            '[{"id": "d", "W": 1, "L": 1}, {"id": "e", "W": 1, "L": 1, "W": 9}]',
+            "edits[1].W: is given twice",
+        ),
         ('[{"id": "e", "W": 5001, "L": 0}]', "edits[0].more than 5000"),
     ],
 )

@@ -21,6 +21,7 @@ from actors.dataset.questions import load_dataset
 from actors.launch import fresh
 from actors.ledger import schema
 from actors.ledger.reader import open_reader
+from actors.places import launcher
 from protocol.base import Scope
 from protocol.dataset import Unit
 from protocol.documents import Skill
@@ -194,6 +195,33 @@ async def test_a_workspace_is_replayed(tmp_path: Path, trm: Trm) -> None:
     run = trm("replay", workspace, "--rule", "strict", "--decisions")
     assert "decides 3 of 3 as the run did" in run.out
     assert run.out.count("/s1") == 1
+
+
+async def test_a_minibatch_larger_than_a_ladder_is_told(tmp_path: Path, trm: Trm) -> None:
+    """It is the whole ladder then, which its name does not say."""
+    workspace = await demo_run(tmp_path / "run")
+    for words in (("--rule", "minibatch:99999"), ("--rule", "minibatch:3")):
+        told = msgspec.json.decode(trm("replay", workspace, *words, "--json").out)
+        longest = told["longest"]
+        short = 3 if "99999" in words[1] else 0
+        assert told["rules"][0]["short"] == short
+        line = f"{words[1]}: 3 of 3 ladders have fewer questions (the longest {longest})"
+        assert (line in trm("replay", workspace, *words).out) is bool(short)
+    exact = trm("replay", workspace, "--rule", f"minibatch:{longest}").out
+    assert "fewer questions" not in exact
+
+
+async def test_a_run_without_tests_is_named_by_a_line_to_paste(
+    tmp_path: Path, trm: Trm, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of a path with a blank, from a folder that has no bin/."""
+    workspace = await demo_run(tmp_path / "my run")
+    with closing(sqlite3.connect(workspace / "run.db")) as connection, connection:
+        connection.execute(f'DELETE FROM "{DecisionRow.TABLE}"')
+    monkeypatch.chdir(tmp_path)
+    line = f"{launcher()} --resume 'my run'"
+    assert line in trm("replay", workspace, expect=2).err
+    assert line.startswith("/")
 
 
 async def test_what_differs_from_the_stored_verdict_ends_with_1(tmp_path: Path, trm: Trm) -> None:

@@ -29,6 +29,7 @@ from actors.gate.factorial.tally import Outcome
 from actors.gate.phase import final_rows, schedule_rows, sentinel_rows
 from actors.launch import fresh
 from actors.ledger import schema
+from actors.places import launcher
 from actors.twin.world import SKILL, load_world
 from protocol.evolver import Edit
 from protocol.factorial_rows import FactorialEditRow, FactorialRunRow, PairRow
@@ -340,7 +341,7 @@ def test_a_changed_state_ends_with_1(workspace: Path, trm: Trm) -> None:
     [
         ("DELETE FROM factorial_run", "has not decided yet"),
         ("DELETE FROM pairs", "no pair that it was made from"),
-        ("UPDATE pairs SET state = 'open' WHERE pair = 7", "1 pairs without an outcome"),
+        ("UPDATE pairs SET state = 'open' WHERE pair = 7", "1 pair without an outcome"),
     ],
 )
 def test_a_run_that_cannot_be_decided_again(
@@ -349,6 +350,18 @@ def test_a_run_that_cannot_be_decided_again(
     """Exit 2 and what to do."""
     _change(workspace, change)
     assert remedy in trm("replay", workspace, expect=2).err
+
+
+def test_a_run_that_goes_on_is_named_by_a_line_to_paste(
+    workspace: Path, trm: Trm, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of a path with a blank, from a folder that has no bin/."""
+    _change(workspace, "DELETE FROM factorial_run")
+    place = workspace.rename(workspace.with_name("my run"))
+    monkeypatch.chdir(place.parent)
+    line = f"{launcher()} --resume 'my run'"
+    assert line in trm("replay", place, expect=2).err
+    assert line.startswith("/")
 
 
 def test_rules_of_the_other_design_are_refused(workspace: Path, trm: Trm) -> None:

@@ -8,7 +8,7 @@ import msgspec
 import numpy as np
 import pytest
 
-from actors.commands.replay_planted import _twin_setting
+from actors.commands.replay_planted import PlantedRequest, _twin_setting, compared
 from actors.commands.simulated.comparison import (
     STRICT,
     full_cost,
@@ -183,6 +183,21 @@ def test_the_command_compares(trm: Trm) -> None:
     assert f"{gain['mean']:+.1f} [{gain['low']:+.1f}, {gain['high']:+.1f}]" in shown
 
 
+def test_how_far_it_is_is_told_within_a_world() -> None:
+    """A line in ten seconds, with what is left; none for a comparison that is quick."""
+    request = PlantedRequest(world="twin", runs=2, first=1, evaluations=320, profiles=("balanced",))
+    said: list[str] = []
+    compared(request, said.append, iter(range(0, 10_000, 4)).__next__)
+    assert said == [
+        "bin/trm replay: world 1 of 2, class 3 of 6, 12 s, about 36 s left",
+        "bin/trm replay: world 1 of 2, class 6 of 6, 24 s, about 24 s left",
+        "bin/trm replay: world 2 of 2, class 3 of 6, 36 s, about 12 s left",
+        "bin/trm replay: world 2 of 2, class 6 of 6, 48 s",
+    ]
+    compared(request, said.append, lambda: 0.0)
+    assert len(said) == 4
+
+
 @pytest.mark.parametrize(
     ("arguments", "remedy"),
     [
@@ -196,6 +211,7 @@ def test_the_command_compares(trm: Trm) -> None:
         (("--planted", "study", "--seed", "-1"), "0 or more"),
         (("--planted", "study", "--evaluations", "0"), "must be positive"),
         (("--planted", "study", "--evaluations", "200"), "--evaluations 200: are too few"),
+        (("--planted", "twin", "--evaluations", "9999999"), "9999999: at most 1000000"),
     ],
 )
 def test_what_cannot_be_compared_is_said(arguments: tuple[str, ...], remedy: str, trm: Trm) -> None:

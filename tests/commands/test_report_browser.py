@@ -96,6 +96,16 @@ def test_the_factorial_gate_renders(browser: Browser, trm: Trm, tmp_path: Path) 
             )
             == 5
         )
+        # an edit at a glance is one line beside its picture, or three below each other
+        heights = "[...document.querySelectorAll('.glance .detail')].map(e => e.clientHeight)"
+        assert browser.js(f"Math.max(...{heights}) < 30")
+        # a table that is wider than the window scrolls by itself, and an edge says so
+        assert browser.js(
+            "[...document.querySelectorAll('.scroll')].every(e => "
+            "getComputedStyle(e).backgroundImage.split('gradient').length === 5)"
+        )
+        # why nothing was proposed does not widen a column of numbers
+        assert browser.js("document.querySelectorAll('td.why').length") == 2
     browser.js("document.querySelector('.glance a').click()")
     assert browser.js("location.hash") == "#c-e1-counting-problem-1"
     assert browser.said == []

@@ -212,6 +212,25 @@ def test_where_a_run_stands(
     assert state_of(rows, config, begun=begun, process=process)[0] == state
 
 
+@pytest.mark.parametrize(
+    ("epochs", "planned", "process", "words"),
+    [
+        (1, 1, None, "Its one epoch is done."),
+        (0, 1, None, "Stopped after 0 of 1 whole epoch; "),
+        (0, 2, None, "Stopped after 0 of 2 whole epochs; "),
+        (1, 2, 7, "Under way: 1 of 2 epochs is whole."),
+        (1, 9, None, "Ended after epoch 1: 1 epoch without a better package."),
+    ],
+)
+def test_one_is_one_epoch(epochs: int, planned: int, process: int | None, words: str) -> None:
+    config = load_config(
+        None,
+        [f"trainer.epochs={planned}", f"trainer.early_stop_patience={1 if planned > 2 else 9}"],
+    )
+    rows = [row(EpochRow, epoch=n + 1, epochs_since_best_improved=1) for n in range(epochs)]
+    assert state_of(rows, config, begun=True, process=process)[1].startswith(words)
+
+
 # -- pictures and words -----------------------------------------------------------------
 
 

@@ -47,6 +47,7 @@ def test_what_is_done_and_what_comes_next(tmp_path: Path) -> None:
     assert so_far(tmp_path, 3).endswith(" Done so far: 1 of 3 epochs, 2 steps, 2 calls, 3.2 k "
                                         "tokens, $1.20. Next: epoch 2.")  # fmt: skip
     assert so_far(tmp_path, 1).endswith("Next: the end of the run.")
+    assert so_far(tmp_path, 1).startswith(" Done so far: 1 of 1 epoch, ")
 
 
 def test_a_damaged_ledger_is_no_further_error(tmp_path: Path) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from actors.commands.status import _shown
 from tests.commands.house import Made, Trm
 
@@ -24,6 +26,19 @@ def test_a_whole_seed(trm: Trm, made: Made) -> None:
     lines = trm("status", made.path.parent / "seed").out.splitlines()
     assert lines[0] == f"{made.path.parent / 'seed'}: seed, consistent"
     assert "--resume" not in lines[1]
+
+
+def test_it_fits_a_terminal(trm: Trm, made: Made, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Broken between words, below the fact; a fingerprint stays whole, and a pipe has all."""
+    seed = made.path.parent / "seed"
+    plain = trm("status", seed).out.splitlines()
+    assert max(map(len, plain)) > 80
+    monkeypatch.setattr("actors.commands.console.on_terminal", lambda: True)
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.chdir(made.path.parent)
+    lines = trm("status", "seed").out.splitlines()
+    assert all(len(line) <= 80 or len(line.split()[-1]) == 64 for line in lines)
+    assert " ".join(" ".join(lines[1:]).split()) == " ".join(" ".join(plain[1:]).split())
 
 
 def test_what_a_run_leaves_out_of_a_pool() -> None:

@@ -167,7 +167,7 @@ def test_a_run_that_goes_on_is_added_to(trm: Trm, run: Path) -> None:
 def test_an_epoch_that_is_not_whole_is_not_told(trm: Trm, run: Path) -> None:
     """Its passes would be told before its verdicts."""
     change(run, "DELETE FROM epochs WHERE epoch = 2")
-    assert "1 epochs" in trm("tensorboard", run).out
+    assert "1 epoch," in trm("tensorboard", run).out
     points = read(run / "tensorboard")
     assert {step for told in points.values() for step, *_ in told} == {0, 1}
 
@@ -193,7 +193,7 @@ def test_under_way_an_epoch_waits_for_its_line(trm: Trm, run: Path) -> None:
     log_of(run, 1, mode="w")
     with WorkspaceLock(run):
         done = trm("tensorboard", run)
-    assert "1 epochs" in done.out
+    assert "1 epoch," in done.out
     assert not done.err
 
 

@@ -157,11 +157,11 @@ def test_how_a_run_ended_is_what_log_and_lock_say(
     lock = WorkspaceLock(tmp_path)
     if held:
         lock.acquire()
-    drawn = _drawn(read_view(tmp_path), width=200)
+    drawn = _drawn(read_view(tmp_path, refused=lambda _: False), width=200)
     lock.release()
     assert state in drawn.splitlines()[0]
     assert f"llm   {actor}" in drawn
-    assert (f"go on with: bin/train --resume {tmp_path}" in drawn) is goes_on
+    assert (f"bin/train --resume {tmp_path}" in drawn) is goes_on
 
 
 @pytest.mark.parametrize("width", [80, 120])

@@ -147,8 +147,9 @@ async def test_one_minibatch_may_be_unreadable() -> None:
     [
         (failed(), "editor_unreachable"),
         (ChatFailed(kind="auth", fatal=True, detail="401"), "editor_refused"),
+        (ChatFailed(kind="retry_after_too_long", fatal=True, detail="503"), "editor_unreachable"),
     ],
-    ids=["outage", "key"],
+    ids=["outage", "key", "retry-after"],
 )
 async def test_P1_4_a_proposal_never_depends_on_an_outage(failure: ChatFailed, reason: str) -> None:
     """P1-4: one analyst that infrastructure kept away, and nothing is proposed."""

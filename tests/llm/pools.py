@@ -17,10 +17,11 @@ from actors.llm.pool import EndpointPool, Slot
 from protocol.llm import Role
 from tests.llm.support import endpoint
 
-__all__ = ["BUSY", "COOLDOWN_S", "DOWN", "PROBE_S", "once", "pool", "sending"]
+__all__ = ["BUSY", "COOLDOWN_S", "DOWN", "PROBE_S", "REFUSED", "once", "pool", "sending"]
 
 DOWN = Failure("transport", "ConnectError")
 BUSY = Failure("rate_limit", "HTTP 429", 2.0)
+REFUSED = Failure("auth", "HTTP 401: no")
 COOLDOWN_S = 10.0
 PROBE_S = 300.0
 OUTAGE_S = 1000.0

@@ -131,3 +131,33 @@ class BreakerMachine(RuleBasedStateMachine):
 
 TestBreakerMachine = BreakerMachine.TestCase
 TestBreakerMachine.settings = profile(max_examples=60, deadline=None)
+
+
+def test_a_failure_that_says_how_long_opens_it_at_once_for_that_long() -> None:
+    """The first one, a probe's too; the cool-down of other failures is none the longer for it."""
+    breaker = Breaker(failures=8, cooldown_s=10.0, probe_s=5.0)
+    lease = breaker.admit(0.0)
+    assert lease is not None
+    assert breaker.record(lease, "failure", 0.0, 3600.0)
+    assert breaker.retry_in(0.0) == 3600.0
+    probe = breaker.admit(3600.0)
+    assert probe is not None
+    assert breaker.record(probe, "failure", 3600.0, 1800.0)
+    assert breaker.retry_in(3600.0) == 1800.0
+    again = breaker.admit(5400.0)
+    assert again is not None
+    breaker.record(again, "failure", 5400.0)
+    assert breaker.retry_in(5400.0) == 20.0
+
+
+def test_the_longest_cool_down_may_be_another() -> None:
+    """Doubled up to it."""
+    breaker = Breaker(failures=1, cooldown_s=60.0, probe_s=5.0, cap_s=100.0)
+    now, waits = 0.0, []
+    for _ in range(3):
+        lease = breaker.admit(now)
+        assert lease is not None
+        breaker.record(lease, "failure", now)
+        waits.append(breaker.retry_in(now))
+        now += waits[-1]
+    assert waits == [60.0, 100.0, 100.0]

@@ -116,3 +116,42 @@ def test_P2_6_verdicts() -> None:
         assert verdict_of(failure_of_status(status, b"", None)) == "neutral"
     for status in (408, 500, 503):
         assert verdict_of(failure_of_status(status, b"", None)) == "failure"
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "of_endpoint"),
+    [
+        (400, b"", False),
+        (400, b'{"error": {"message": "Model Not Exist"}}', True),
+        (400, b'{"error": {"code": "model_not_found"}}', True),
+        (400, b'{"error": {"message": "the model cannot see: image not supported"}}', False),
+        (400, b'{"error": {"code": "context_length_exceeded"}}', False),
+        (301, b"", True),
+        (401, b"", True),
+        (402, b"", True),
+        (403, b"", True),
+        (404, b"<html>", True),
+        (405, b"", True),
+        (413, b"", False),
+        (422, b"", False),
+        (429, b"", False),
+        (429, b'{"error": {"type": "insufficient_quota"}}', True),
+        (500, b"", False),
+        (501, b"", True),
+        (503, b"", False),
+    ],
+)
+def test_what_lies_with_the_endpoint(status: int, body: bytes, of_endpoint: bool) -> None:
+    """Such a request may be answered elsewhere; any other fatal one would fail there too."""
+    failure = failure_of_status(status, body, None)
+    assert failure.of_endpoint is of_endpoint
+    assert failure.fatal or not of_endpoint
+
+
+def test_a_frame_and_an_address_may_lie_with_the_endpoint() -> None:
+    """As a status would; a Retry-After beyond the cap does, whatever it came with."""
+    gone = failure_of_end(InBandError(ErrorFrame(404, "", "")))
+    assert gone is not None
+    assert gone.of_endpoint
+    assert failure_of_exception(httpx.UnsupportedProtocol(""), False).of_endpoint
+    assert capped(failure_of_status(503, b"", 11.0), 10.0).of_endpoint

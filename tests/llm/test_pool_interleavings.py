@@ -11,7 +11,7 @@ from hypothesis import settings as profile
 from structlog.testing import capture_logs
 
 from protocol.llm import Role
-from tests.llm.pools import BUSY, DOWN, once, pool, sending
+from tests.llm.pools import BUSY, DOWN, REFUSED, once, pool, sending
 from tests.llm.support import in_virtual_time
 
 
@@ -24,7 +24,7 @@ class Call(NamedTuple):
     role: Role
     comes: int
     takes: int
-    ends: Literal["answer", "down", "busy", "crash"]
+    ends: Literal["answer", "down", "busy", "refused", "crash"]
     cancelled: int | None
 
 
@@ -34,7 +34,7 @@ calls = st.lists(
         st.sampled_from(["search", "search", "judge"]),
         st.integers(0, 30),
         st.integers(0, 30),
-        st.sampled_from(["answer", "answer", "answer", "down", "busy", "crash"]),
+        st.sampled_from(["answer", "answer", "answer", "down", "busy", "refused", "crash"]),
         st.none() | st.integers(0, 60),
     ),
     max_size=40,
@@ -82,8 +82,14 @@ class Run:
                     slot.settle(DOWN, None)
                 case "busy":
                     slot.settle(BUSY, None)
+                case "refused":
+                    slot.settle(REFUSED, None)
                 case "answer":
                     slot.settle(None, 0.1)
+        for role in ("search", "judge"):  # the last endpoint of a role is never out of it
+            states = self.pool._of_role[role]
+            assert not all(role in state.out_of for state in states)
+            assert all((state.bar.state == "closed") == (not state.out_of) for state in states)
 
     async def take(self, calls: list[Call]) -> None:
         with anyio.fail_after(10_000):

@@ -39,6 +39,10 @@ def test_every_line_is_in_the_format_and_labels_are_escaped() -> None:
                 name=name, roles=("search",), in_flight=3, limit=8, ceiling=32, breaker="open",
                 opens_in_s=1.0, last_error="x",
             ),
+            EndpointSeen(
+                name="b", roles=("search",), in_flight=0, limit=8, ceiling=32, breaker="out",
+                opens_in_s=60.0, last_error="auth: HTTP 401",
+            ),
         ),
         waiting=2, calls=5, oldest_s=7.5, paused_by="me", usd=1.25,
     )  # fmt: skip
@@ -47,6 +51,7 @@ def test_every_line_is_in_the_format_and_labels_are_escaped() -> None:
     assert all(_LINE.match(line) for line in numbers), numbers
     assert 'trm_breaker_state{endpoint="a\\"b\\\\c\\nd"} 2' in numbers
     for line in (
+        'trm_breaker_state{endpoint="b"} 3',
         'trm_chats_total{outcome="ok"} 1',
         'trm_tries_failed_total{kind="timeout"} 1',
         'trm_rollouts_total{outcome="right"} 1',

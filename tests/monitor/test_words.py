@@ -15,7 +15,7 @@ NOW = datetime(2026, 1, 2, 12, 0, 0, tzinfo=UTC)
 
 
 def _endpoint(name: str, breaker: str = "closed", opens_in_s: float = 0.0) -> EndpointSeen:
-    assert breaker in ("closed", "open", "half_open")
+    assert breaker in ("closed", "open", "half_open", "out")
     return EndpointSeen(
         name=name,
         roles=("search",),
@@ -94,6 +94,12 @@ def test_steps_name_what_their_classes_do() -> None:
             "endpoint b asked to be left alone until 12:00:05",
         ),
         (
+            _seen(_endpoint("a", "out", 60.0), _endpoint("b", "out")),
+            "still waiting: 12 calls, oldest 94 s, endpoint a is out (it serves nobody), tried "
+            "again at 12:01:00, endpoint b is out (it serves nobody), tried again with the next "
+            "call",
+        ),
+        (
             _seen(_endpoint("a"), paused_by="ann (process 7)"),
             "paused by ann (process 7): 12 calls in hand or waiting; go on with: trm x resume",
         ),
@@ -107,7 +113,7 @@ def test_steps_name_what_their_classes_do() -> None:
             "(it is restarted or stops)",
         ),
     ],
-    ids=["open", "tried", "paused", "idle", "away"],
+    ids=["open", "tried", "out", "paused", "idle", "away"],
 )
 def test_a_heartbeat_says_what_is_waited_for(seen: EndpointsSeen | None, line: str) -> None:
     assert heartbeat_line(35.0, seen, NOW, "trm x resume") == line

@@ -82,6 +82,7 @@ def test_a_stop_in_an_outage_does_not_wait_and_is_resumed_to_the_same_end(
         try:
             run.wait_for("llm.paused")
             run.signal(signal.SIGINT)
+            run.wait_for("runtime.draining", "a second signal stops at once")
             run.wait_for("runtime.stalled")
         finally:
             with suppress(ProcessLookupError):

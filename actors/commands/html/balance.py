@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from actors.commands.html.charts import Scale
 from actors.commands.html.markup import Child, Markup, el
+from actors.commands.html.words import count
 from actors.factorial_view import EditView
 from actors.gate.factorial.binomial import tails
 
@@ -64,7 +65,7 @@ def balance_path(one: EditView, phases: Sequence[int], cut: float | None) -> Mar
 
 def _told(one: EditView, goal: int | None) -> str:
     row = one.row
-    told = f"{row.edit_id}: {row.wins} pairs won, {row.losses} lost of {row.pairs}"
+    told = f"{row.edit_id}: {count(row.wins or 0, 'pair')} won, {row.losses} lost of {row.pairs}"
     return told if goal is None else f"{told}; {goal:+d} was needed"
 
 

@@ -12,7 +12,7 @@ import msgspec
 
 from actors.commands.html.markup import Child, Markup, el
 from actors.commands.html.story import Path, Point
-from actors.commands.html.words import exact
+from actors.commands.html.words import count, exact
 
 __all__ = ["Curve", "Scale", "curves", "e_path", "ticks_of"]
 
@@ -163,7 +163,7 @@ def e_path(path: Path) -> Markup:
             for n in path.accepting
         ],
         _words(x(0), PATH_HEIGHT - 14, "0", "middle"),
-        _words(x(path.n_units), PATH_HEIGHT - 14, f"{path.n_units} units", "end"),
+        _words(x(path.n_units), PATH_HEIGHT - 14, count(path.n_units, "unit"), "end"),
     ]
     line = " ".join(
         f"{x(units):g},{y(math.log10(max(e, 1e-4))):g}"
@@ -173,7 +173,7 @@ def e_path(path: Path) -> Markup:
     for number, look in enumerate(path.looks, start=1):
         last = number == len(path.looks)
         told = (
-            f"{look.units} units: {look.wins} won, {look.losses} lost, {look.ties} tied"
+            f"{count(look.units, 'unit')}: {look.wins} won, {look.losses} lost, {look.ties} tied"
             + (f", {look.missing} missing" if look.missing else "")
             + f"; e = {look.e:.3g}"
         )
@@ -216,6 +216,6 @@ def _path_told(path: Path) -> str:
         return "The e-value: no unit was tested."
     early = f"from {1 / path.alpha:g} on an early tick accepts, " if path.accepting[1:] else ""
     return (
-        f"The e-value after {last.units} of {path.n_units} units is {exact(last.e)}; {early}"
-        "the last tick decides by an exact test."
+        f"The e-value after {last.units} of {count(path.n_units, 'unit')} is {exact(last.e)}; "
+        f"{early}the last tick decides by an exact test."
     )

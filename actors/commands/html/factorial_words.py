@@ -12,6 +12,7 @@ from protocol.factorial_rows import PROMPTS, FactorialEditRow
 from protocol.slow import SYSTEM
 
 __all__ = [
+    "BRIEF",
     "STATES",
     "UNDECIDED",
     "bound_words",
@@ -33,6 +34,14 @@ STATES = {
     "live": ("undecided", "Under test (live)"),
 }
 """Look and words of an edit's state, its name as everywhere else beside them."""
+
+BRIEF = {
+    "adopted": "✓ Adopted",
+    "rejected": "Not shown to help",
+    "dropped": "✕ Turned off",
+    "live": "Under test",
+}
+"""The same where a line must hold more than that."""
 
 UNDECIDED = (
     "What an edit has won and lost is shown once the run has decided: whoever stopped the run by "
@@ -66,10 +75,10 @@ def void_lead(view: FactorialView) -> str:
     run = view.run
     assert run is not None, "asked only once it has decided"
     return (
-        f"Edits that change nothing won {run.sentinel_wins} pairs and lost {run.sentinel_losses} "
-        f"({chance(run.sentinel_p)}), which fair coins do not. Arms were mixed up, or pairs were "
-        "counted by how they came out. Nothing was adopted, and nothing of what follows may be "
-        "claimed."
+        f"Edits that change nothing won {count(run.sentinel_wins, 'pair')} and lost "
+        f"{run.sentinel_losses} ({chance(run.sentinel_p)}), which fair coins do not. "
+        "Arms were mixed up, or pairs were counted by how they came out. Nothing was adopted, and "
+        "nothing of what follows may be claimed."
     )
 
 
@@ -78,9 +87,10 @@ def none_adopted_words(story: Story, whole: str, soon: str) -> tuple[str, str]:
     assert story.factorial is not None, "asked only of such a run"
     view = story.factorial.view
     proposed = count(len(view.proposed), "edit")
-    done, planned = count(view.total("done")), count(view.total("planned"))
+    done = count(view.total("done"))
     if view.run is None:
-        body = f"{whole}, {proposed} under test, {done} of {planned} pairs answered.{soon}"
+        planned = count(view.total("planned"), "pair")
+        body = f"{whole}, {proposed} under test, {done} of {planned} answered.{soon}"
         return "Undecided: this run decides once, after its last pair.", body
     lead = (
         "Nothing beat the seed’s documents on val."
@@ -88,8 +98,8 @@ def none_adopted_words(story: Story, whole: str, soon: str) -> tuple[str, str]:
         else "No edit was shown to help."
     )
     body = (
-        f"{whole}, {proposed} tested on {done} pairs, {view.run.adopted} adopted; the seed "
-        f"package {story.run.seed} remains the best.{soon}"
+        f"{whole}, {proposed} tested on {count(view.total('done'), 'pair')}, {view.run.adopted} "
+        f"adopted; the seed package {story.run.seed} remains the best.{soon}"
     )
     return lead, body
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Literal
 
 from actors.commands.html.story import Cost, Diagnosed, Endpoint, Run, Trouble
+from actors.commands.html.words import count, verb
 from actors.commands.level_words import level_words
 from actors.gate.levels import q_of
 from actors.ledger.reader import Reader
@@ -94,17 +95,27 @@ def state_of(
     done = 0 if last is None else last.epoch
     planned = config.trainer.epochs
     if process is not None:
-        return "running", f"Under way: {done} of {planned} epochs are whole."
+        return (
+            "running",
+            f"Under way: {done} of {count(planned, 'epoch')} {verb(done, 'is', 'are')} whole.",
+        )
     if not begun:
         return "empty", "This run has not begun: nothing was recorded yet."
     if done >= planned:
-        return "ended", f"All {planned} epochs are done."
+        return (
+            "ended",
+            f"All {planned} epochs are done." if planned > 1 else "Its one epoch is done.",
+        )
     patience = config.trainer.early_stop_patience
     patient = config.gate.design == "factorial"  # it adopts nothing before its last epoch
     if not patient and last is not None and last.epochs_since_best_improved >= patience:
-        return "ended", f"Ended after epoch {done}: {patience} epochs without a better package."
+        return (
+            "ended",
+            f"Ended after epoch {done}: {count(patience, 'epoch')} without a better package.",
+        )
     return "stopped", as_called(
-        f"Stopped after {done} of {planned} whole epochs; bin/train --resume goes on with it."
+        f"Stopped after {done} of {count(planned, 'whole epoch')}; bin/train --resume goes on "
+        "with it."
     )
 
 
@@ -144,8 +155,8 @@ def _facts(
         ("baseline", info.baseline_run_id),
         (
             "agent",
-            f"at most {config.agent.max_steps} steps, {config.agent.tool_calls} tool calls, "
-            f"search {config.data.search}, vision {config.agent.vision}",
+            f"at most {count(config.agent.max_steps, 'step')}, {config.agent.tool_calls} tool "
+            f"calls, search {config.data.search}, vision {config.agent.vision}",
         ),
         ("skill routing", config.agent.skill_routing),
         ("gate", _gate(config.gate, alphas, changed=bool(manifest.changes))),
@@ -160,7 +171,8 @@ def _gate(gate: GateSettings, alphas: Sequence[float], *, changed: bool) -> str:
     if gate.design == "factorial":
         return (
             f"factorial, q {float(q_of(gate)):g}, cap {gate.cap:g}, fold {gate.fold:g}, drop_harm "
-            f"{gate.drop_harm:g}, {gate.candidates} edits per class and epoch, budget {gate.budget}"
+            f"{gate.drop_harm:g}, {count(gate.candidates, 'edit')} per class and epoch, "
+            f"budget {gate.budget}"
         )
     return level_words(gate, alphas, changed=changed)
 

@@ -41,10 +41,7 @@ _OPEN = 12
 def edits(story: Story, links: Links) -> Markup:
     """Every step's candidate, epoch by epoch."""
     counted = Counter(one.result for one in story.candidates)
-    told = ", ".join(
-        f"{number} {(VERDICTS.get(name) or RESULTS.get(name) or name).lower()}"
-        for name, number in counted.most_common()
-    )
+    told = ", ".join(_counted(name, number) for name, number in counted.most_common())
     shown: list[Child] = []
     accepted = 0
     epoch = 0
@@ -68,10 +65,17 @@ def edits(story: Story, links: Links) -> Markup:
         )
         shown = [
             el("p.note", note),
-            el("p.note", f"{len(story.candidates)} steps: {told}."),
+            el("p.note", f"{count(len(story.candidates), 'step')}: {told}."),
             *shown,
         ]
     return el("section", el("h2", "Edits"), shown, id="edits")
+
+
+def _counted(result: str, number: int) -> str:
+    """``18 rejected``; ``in 4 nothing was wrong that an edit could mend``."""
+    if result in RESULTS:
+        return f"in {number} {RESULTS[result]}"
+    return f"{number} {VERDICTS.get(result, result).lower()}"
 
 
 def candidate_card(one: Candidate, links: Links, *, is_open: bool) -> Markup:
@@ -257,7 +261,7 @@ def slow_card(one: SlowUpdate, links: Links) -> Markup:
     facts: list[tuple[str, Child]] = [("why", row.reason)]
     if row.result in ("kept", "dropped"):
         facts += [
-            ("val, won / lost", f"{row.wins} / {row.losses} of {row.pairs} pairs"),
+            ("val, won / lost", f"{row.wins} / {row.losses} of {count(row.pairs, 'pair')}"),
             ("p of harm", exact(row.p_harm)),
             ("mixed score", f"{row.fast_mixed:.3f} → {row.candidate_mixed:.3f}"),
             ("package", f"{row.skills_version}/{row.prompts_version}"),
@@ -346,7 +350,10 @@ def _document(one: Provenance, made_by: dict[str, str]) -> Markup:
             "summary",
             el("b.title", el("bdi", one.name)),
             el("span.where", one.version),
-            el("span.short", f"{written} of {len(one.lines)} lines by {count(len(made), 'edit')}"),
+            el(
+                "span.short",
+                f"{written} of {count(len(one.lines), 'line')} by {count(len(made), 'edit')}",
+            ),
         ),
         el("p.note.bad", f"Its origin cannot be told: {one.why_not}") if one.why_not else None,
         el("p.note", "Lines by edit: ", sources) if sources else None,

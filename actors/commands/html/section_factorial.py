@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from fractions import Fraction
 
 from actors.commands.html.balance import balance_path
 from actors.commands.html.factorial_words import (
+    BRIEF,
     STATES,
     UNDECIDED,
     decision_words,
@@ -23,9 +23,10 @@ from actors.commands.html.factorial_words import (
 from actors.commands.html.links import Links, anchor
 from actors.commands.html.markup import Child, Markup, el, joined, table
 from actors.commands.html.pictures import bar, gain_row
-from actors.commands.html.section_edits import diff, edit_list
+from actors.commands.html.section_edits import diff
+from actors.commands.html.section_proposals import proposals
 from actors.commands.html.story import FactorialStory, Story, TestedEdit
-from actors.commands.html.words import RESULTS, STATUSES, count, exact, interval, points, verb
+from actors.commands.html.words import count, exact, interval, near, points, verb
 from actors.factorial_view import ClassView, EditView, FactorialView, PhasePairs
 from actors.trainer.score import wilson
 from protocol.evolver import Edit
@@ -68,7 +69,7 @@ def factorial(story: Story, links: Links) -> Markup | None:
         _glance(told) if view.run is not None else el("p.nothing", UNDECIDED),
         _cards(told, links),
         el("h3", "What the editor saw and proposed"),
-        _steps(story, links),
+        proposals(story, links),
         id="factorial",
     )
 
@@ -175,8 +176,8 @@ def _sentinel(one: EditView, own: ClassView, view: FactorialView) -> Markup:
         balance_path(one, [phase.planned for phase in own.phases], None),
         el(
             "small",
-            f"W {share_words(wins, losses)} [{low:.0%}, {high:.0%}]; "
-            f"two-sided p {exact(one.coin_p)}",
+            f"W {share_words(wins, losses)} [{low:.0%}, {high:.0%}]; ",
+            el("span.near", f"two-sided p {exact(one.coin_p)}"),
         ),
     )
 
@@ -227,7 +228,6 @@ def _glanced(one: EditView, reach: float) -> Markup:
         reach,
         f"{row.edit_id}: {points(effect)} points, {interval(low, high)}",
     )
-    look, state = STATES[row.state]
     return el(
         "div.class",
         el("span.what", el("a", row.edit_id, href=f"#{anchor(row.edit_id)}")),
@@ -235,7 +235,7 @@ def _glanced(one: EditView, reach: float) -> Markup:
         el("span.number", "–" if row.effect is None else points(effect)),
         el(
             "small.detail",
-            el(f"span.pill.{look}", state),
+            el(f"span.pill.{STATES[row.state][0]}", BRIEF[row.state]),
             f" {_result(one)}",
         ),
         role="listitem",
@@ -248,8 +248,8 @@ def _result(one: EditView) -> str:
         return ""
     told = f"{row.wins} won, {row.losses} lost"
     if one.dropped_after is not None:
-        return f"{told}, after epoch {one.dropped_after}"
-    return f"{told}, p {exact(row.p)}"
+        return f"{told}, {near(f'after epoch {one.dropped_after}')}"
+    return f"{told}, {near(f'p {exact(row.p)}')}"
 
 
 def _cards(told: FactorialStory, links: Links) -> Child:
@@ -356,59 +356,3 @@ def _edit(one: TestedEdit, links: Links) -> Markup | None:
         if asked
         else None,
     )
-
-
-# -- proposals --------------------------------------------------------------------------
-
-
-def _steps(story: Story, links: Links) -> Markup:
-    """A line per class and epoch; below it what the engine refused of the proposals."""
-    steps = [one for one in story.candidates if one.row is not None and one.step == 1]
-    if not steps:
-        return el("p.nothing", "No step is whole yet.")
-    born = [one.view.row for one in (story.factorial.edits if story.factorial else ())]
-    rows: list[Child] = []
-    for one in steps:
-        row = one.row
-        assert row is not None, "chosen above"
-        new = sum((edit.born, edit.task_type) == (one.epoch, one.task_type) for edit in born)
-        refused = [edit for edit in one.edits if edit.status != "applied"]
-        why = RESULTS.get(row.result, row.result.replace("_", " "))
-        result = str(new) if row.result == "proposed" else f"0: {why}"
-        rows.append(
-            el(
-                "tr",
-                el("td", el("b", scope_name(one.task_type))),
-                el("td.n", one.epoch),
-                el("td.n", f"{row.right}/{row.planned}" if row.planned else "–"),
-                el("td.n", row.defects),
-                el("td.n", row.lapses),
-                el("td.n", result),
-                el("td.n", len(refused)),
-            )
-        )
-    columns = ("class", "epoch", "right", "defects", "lapses", "new edits", "refused")
-    lost = [edit for one in steps for edit in one.edits if edit.status != "applied"]
-    refusals = el(
-        "details",
-        el(
-            "summary",
-            f"{count(len(lost), 'proposed edit')} that could not be tested: {_kinds(lost)}",
-        ),
-        edit_list(lost, links, ""),
-    )
-    return joined(
-        el(
-            "p.note",
-            "Only the answers on the units to learn from; nothing of a test ever reached the "
-            "editor.",
-        ),
-        table(columns, rows),
-        refusals if lost else None,
-    )
-
-
-def _kinds(lost: Sequence[object]) -> str:
-    names = [str(getattr(edit, "status", "")) for edit in lost]
-    told = {name: names.count(name) for name in dict.fromkeys(names)}
-    return ", ".join(f"{n} {STATUSES.get(name, name)}" for name, n in told.items())

@@ -16,6 +16,7 @@ import msgspec
 from actors.commands.html.markup import legible
 from actors.commands.html.passes import Pass
 from actors.commands.html.story import Questioned
+from actors.commands.html.words import count
 from actors.ledger.reader import Reader
 from protocol.ledger import Where
 from protocol.rows import OutcomeRow, TraceRow
@@ -259,7 +260,7 @@ def _told(row: OutcomeRow) -> str:
     if row.outcome == "missing":
         return f"{row.missing_kind or 'unknown'}: {row.detail}".replace("_", " ")
     parts = [
-        f"{row.n_steps} steps",
+        count(row.n_steps, "step"),
         f"{row.prompt_tokens:,} + {row.completion_tokens:,} tokens",
         f"{row.seconds:.1f} s",
     ]

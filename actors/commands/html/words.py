@@ -14,6 +14,7 @@ __all__ = [
     "duration",
     "exact",
     "interval",
+    "near",
     "points",
     "share",
     "verb",
@@ -105,6 +106,11 @@ def exact(p: float) -> str:
 def chance(p: float) -> str:
     """``p = 0.00017``."""
     return f"p\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}{exact(p)}"
+
+
+def near(text: str) -> str:
+    """The words on one line."""
+    return text.replace(" ", "\N{NO-BREAK SPACE}")
 
 
 def count(number: int, noun: str = "", plural: str = "") -> str:

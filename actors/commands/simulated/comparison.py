@@ -71,13 +71,17 @@ def full_cost(planted: Planted) -> int:
 
 
 def run_designs(
-    planted: Planted, budget: int, ladders: Sequence[GateSettings]
+    planted: Planted,
+    budget: int,
+    ladders: Sequence[GateSettings],
+    tell: Callable[[], None] = lambda: None,
 ) -> dict[str, Training]:
     """What every design comes to in one world. ladders: one profile each.
 
-    Raises ScheduleError if the budget makes no factorial schedule.
+    tell: called after each class of the factorial designs, which take the longest, so that somebody
+    may be told how far it is. Raises ScheduleError if the budget makes no factorial schedule.
     """
-    pairs = simulate(planted, budget, qs=QS)
+    pairs = simulate(planted, budget, qs=QS, tell=tell)
     rules: dict[str, Callable[[], Gate | Strict]] = {
         f"ladder {settings.profile}": partial(Gate, settings) for settings in ladders
     }

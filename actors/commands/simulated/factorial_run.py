@@ -83,11 +83,12 @@ def simulate(
     qs: Sequence[Fraction] = QS,
     answering: Answering = steady,
     alternatives: int = 1,
+    tell: Callable[[], None] = lambda: None,
 ) -> list[Training]:
     """One run from the seed's skills to its decision, under each q on the same draws.
 
     budget: draws of a unit in all. alternatives: edits of an epoch come in exclusive groups of so
-    many. Raises ScheduleError for a budget that makes no schedule.
+    many. tell: called after each class. Raises ScheduleError for a budget that makes no schedule.
     """
     schedule = make_schedule(
         {
@@ -106,6 +107,7 @@ def simulate(
         ended, more = _run_class(planted, task, schedule, known, answering, alternatives)
         edits += ended
         n_pairs += more
+        tell()
     editor = schedule.n_epochs * sum(len(own.design) for own in schedule.classes)
     evidence = evidence_of(edits)
     ok = check_sentinels(edits).ok
