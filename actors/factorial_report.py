@@ -170,8 +170,12 @@ def factorial_part(view: FactorialView, gains: Mapping[str, float]) -> Group:
     classes = sorted({one.row.task_type for one in view.edits})
     for name in classes:
         own = [one for one in view.edits if one.row.task_type == name]
-        parts += [Text(), _class_table(name, own, gains), *_groups(own)]
+        parts += [Text(), _class_table(_title(name), own, gains), *_groups(own)]
     return Group(*parts, prose(*_legend(view, gains)), prose(LIMITS, _MORE))
+
+
+def _title(name: str) -> str:
+    return "System prompt and tool prompts, in every class's pairs" if name == PROMPTS else name
 
 
 def _class_table(name: str, edits: Sequence[EditView], gains: Mapping[str, float]) -> Table:

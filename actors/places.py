@@ -66,7 +66,7 @@ def launcher(command: str = "train") -> str:
 def shown_path(path: Path) -> str:
     """A path to be pasted into a shell where the user stands: short, quoted, never an option.
 
-    The current folder itself is told whole: ``--resume .`` means the latest run.
+    The current folder itself is told whole: a line is kept and pasted elsewhere.
     """
     text = str(path)
     with suppress(ValueError):

@@ -65,6 +65,8 @@ def list_remedy(endpoint: Endpoint, status: int | None) -> str:
     mend = f"mend base_url of {endpoint.name} in llm.endpoints"
     if status in (401, 403):
         return _key_remedy(endpoint)
+    if status == 402:
+        return _REMEDIES["quota"]
     if status == 429:
         return _WAIT
     if status in _NOT_READY:

@@ -11,6 +11,7 @@ from pathlib import Path
 import msgspec
 
 from actors.commands.check_line import Line, fail, fine
+from actors.commands.run_options import LATEST
 from actors.config import ConfigError, changed_keys, load_config
 from actors.factorial_config import FIXED, fixed_changes
 from actors.launch import DEMO, resume_problems
@@ -71,7 +72,7 @@ def _fresh(arguments: argparse.Namespace) -> Subject:
 
 def _to_resume(arguments: argparse.Namespace) -> Path:
     named: Path = arguments.resume
-    if named == Path():
+    if named is LATEST:
         config = load_config(arguments.config or DEMO, arguments.assignments)
         root = to_write(config.run.workspaces)
         found = latest_workspace(root, config.run.name)

@@ -5,7 +5,10 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-__all__ = ["add_run_options"]
+__all__ = ["LATEST", "add_run_options"]
+
+LATEST = Path()
+"""What ``--resume`` without a folder stands for; this very object, since ``.`` is a folder."""
 
 
 def add_run_options(parser: argparse.ArgumentParser) -> None:
@@ -35,7 +38,7 @@ def add_run_options(parser: argparse.ArgumentParser) -> None:
         "--resume",
         nargs="?",
         type=Path,
-        const=Path(),
+        const=LATEST,
         metavar="DIR",
         help="go on with a workspace (default: the latest one of run.name)",
     )

@@ -7,7 +7,6 @@ a whole workspace.
 from __future__ import annotations
 
 import argparse
-import shlex
 import sys
 import time
 from collections.abc import Mapping
@@ -21,14 +20,14 @@ import structlog
 from actors.commands import train_json
 from actors.commands.aa import compare_with_itself
 from actors.commands.check import add_check_options, check
-from actors.commands.run_options import add_run_options
+from actors.commands.run_options import LATEST, add_run_options
 from actors.commands.so_far import disk_full, so_far
 from actors.config import ConfigError
 from actors.dataset.errors import DataError
 from actors.launch import Launch, fresh, resume
 from actors.logs import configure_logs
 from actors.monitor.monitor import Monitor
-from actors.places import as_called, launcher
+from actors.places import as_called, launcher, shown_path
 from actors.report import final_report, preflight_report
 from actors.runtime.errors import AskFailed, StartFailed, SystemFailed
 from actors.runtime.supervisor import Supervisor
@@ -136,20 +135,20 @@ def _launch(arguments: argparse.Namespace) -> Launch:
         return fresh(arguments.config, arguments.assignments, arguments.workspace)
     if arguments.workspace is not None:
         raise ConfigError(["--workspace is for a fresh run; give the folder to --resume"])
-    named: Path | None = None if arguments.resume == Path() else arguments.resume
+    named: Path | None = None if arguments.resume is LATEST else arguments.resume
     return resume(arguments.config, arguments.assignments, named, arguments.accept_change)
 
 
 def _run(launch: Launch, arguments: argparse.Namespace) -> int:
     """Run the system with logs open; print the table; returns the exit code."""
     workspace = launch.paths.workspace
-    here = shlex.quote(_portable_here(workspace))
+    here = shown_path(workspace)
     resume = f"{launcher()} --resume {here}"
     monitor = Monitor(
         launch.config,
         workspace,
         launch.run_id,
-        as_called(f"bin/trm control {here}"),
+        f"{launcher('control')} {here}",
         metrics_port=arguments.metrics_port,
     )
 
@@ -313,16 +312,9 @@ def _finish(launch: Launch, result: RunResult, resume: str) -> End:
 
 
 def _final(launch: Launch, ended: TrainingEnded, result: RunResult, resume: str) -> str:
-    here = shlex.quote(_portable_here(launch.paths.workspace))
+    here = shown_path(launch.paths.workspace)
     report = f"{launcher('report')} {here}"
     return final_report(launch.config, launch.paths, ended, result, report, resume)
-
-
-def _portable_here(workspace: Path) -> str:
-    """As short as it may be from where the user stands."""
-    with suppress(ValueError):
-        return str(workspace.relative_to(Path.cwd()))
-    return str(workspace)
 
 
 def _say(text: str) -> None:

@@ -122,6 +122,7 @@ def test_every_failure_has_its_remedy(kind: FailureKind, detail: str, words: str
     ("status", "words"),
     [
         (401, "api_key_env"),
+        (402, "top it up"),
         (403, "api_key_env"),
         (404, "there are no chats at this address"),
         (429, "wait"),

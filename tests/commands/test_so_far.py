@@ -123,3 +123,18 @@ def test_a_failed_run_has_a_last_line_in_its_log(
     told = (last["event"], last["level"], last["status"], last["exit_code"])
     assert told == ("run.ended", "error", "failed", 1)
     assert "a fault" in last["error"]
+
+
+def test_a_dot_is_the_folder_where_one_stands(
+    trm: Trm, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not the latest run, which is what ``--resume`` without a folder means."""
+
+    async def fails(*_: object) -> None:
+        raise GaveUp("gate", "ValueError: a fault")
+
+    monkeypatch.setattr(train, "_train", fails)
+    workspace = tmp_path / "run"
+    trm("train", "--workspace", workspace, expect=1)
+    monkeypatch.chdir(workspace)
+    assert f"--resume {workspace}" in trm("train", "--resume", ".", expect=1).err
