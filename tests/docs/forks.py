@@ -59,6 +59,14 @@ def serve(address: str) -> None:
             connection.close()
 
 
+def _reopen() -> None:
+    """Streams on what the numbers are now; the old ones believe that they can be rewound."""
+    for number, name, mode in ((0, "stdin", "r"), (1, "stdout", "w"), (2, "stderr", "w")):
+        stream = open(number, mode, encoding="utf-8", closefd=False)  # noqa: SIM115  # for good
+        setattr(sys, name, stream)
+        setattr(sys, f"__{name}__", stream)
+
+
 def _answer(connection: socket.socket) -> NoReturn:
     code = 1
     try:
@@ -70,6 +78,7 @@ def _answer(connection: socket.socket) -> NoReturn:
         for number, stream in enumerate(streams):
             os.dup2(stream, number)
             os.close(stream)
+        _reopen()
         name, arguments, folder, environment = json.loads(data)
         os.environ.clear()
         os.environ.update(environment)

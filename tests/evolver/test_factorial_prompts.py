@@ -27,7 +27,7 @@ from protocol.factorial_prompts import (
     with_documents,
 )
 from protocol.ledger import Select
-from protocol.llm import Chat, ChatAnswer
+from protocol.llm import Chat, ChatAnswer, ChatFailed
 from tests.evolver.make import answer, edit, failed, settings
 from tests.evolver.slow_make import (
     CHECK,
@@ -198,15 +198,17 @@ async def test_without_failures_nobody_is_asked() -> None:
 
 
 @pytest.mark.parametrize(
-    ("fatal", "reason"), [(False, "editor_unreachable"), (True, "editor_refused")]
+    ("failure", "reason"),
+    [(failed(), "editor_unreachable"), (failed("quota"), "editor_refused")],
+    ids=["away", "refused"],
 )
-async def test_an_outage_of_one_conversation_is_told(fatal: bool, reason: str) -> None:
+async def test_an_outage_of_one_conversation_is_told(failure: ChatFailed, reason: str) -> None:
     """It must not decide what is proposed, although the other document has edits."""
 
     async def respond(request: Request[object]) -> object:
         assert isinstance(request, Chat)
         if "Document: view_node" in str(request.messages):
-            return msgspec.structs.replace(failed(), fatal=fatal)
+            return failure
         return answer(edits_reply(STOP))
 
     actor = EvolverActor(settings(), FakeAddress("llm", respond), Ledger().address)
