@@ -63,8 +63,9 @@ def finish_settings(workspace: Path, manifest: Manifest) -> None:
 
 def put_settings(workspace: Path, config: Config, before: Manifest, after: Manifest) -> None:
     """Write the settings of a run that goes on, and the manifest if it changed with them."""
+    told = dump_config(config).encode()
     if after != before:
-        write_atomic(workspace / _NEXT, dump_config(config).encode())
+        write_atomic(workspace / _NEXT, told)
         write_manifest(workspace, after)
-    write_atomic(workspace / CONFIG, dump_config(config).encode())
+    write_atomic(workspace / CONFIG, told)
     (workspace / _NEXT).unlink(missing_ok=True)

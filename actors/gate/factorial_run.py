@@ -15,9 +15,7 @@ import structlog
 from actors.gate.eprocess import exact_alpha
 from actors.gate.factorial.preview import preview, preview_lines
 from actors.gate.factorial.schedule import ScheduleError, phase_pairs
-from actors.gate.factorial.sentinel import check_sentinels
-from actors.gate.factorial.states import conclude, counted, needs_pairs
-from actors.gate.factorial.stepup import evidence_of, step_up
+from actors.gate.factorial.states import needs_pairs
 from actors.gate.factorial_desk import (
     Desk,
     Standing,
@@ -30,9 +28,9 @@ from actors.gate.levels import q_of
 from actors.gate.pair_draws import Arm, DrawnPair, PairTask, draw_pair, known_answers
 from actors.gate.phase import (
     answered,
+    decision_rows,
     differences,
     editor_on,
-    final_rows,
     logged,
     opened,
     schedule_of,
@@ -274,25 +272,8 @@ async def _decide(desk: Desk, standing: Standing) -> FactorialRunRow:
     standing.check_whole(last)
     scopes = (*(own.task_type for own in standing.schedule.classes), PROMPTS)
     edits = [edit for scope in scopes for edit in standing.after(scope, last)]
-    decided = step_up(evidence_of(edits), q, cap)
-    sentinels = check_sentinels(edits)
-    adopted = decided.adopted if sentinels.ok else ()
-    ended = conclude(edits, adopted)
-    run = FactorialRunRow(
-        run=1,
-        q=str(q),
-        cap=str(cap),
-        n_edits=len(counted(edits)),
-        tau=float(decided.tau),
-        cut=None if decided.cut is None else float(decided.cut),
-        passed=decided.passed,
-        adopted=len(adopted),
-        sentinel_wins=sentinels.wins,
-        sentinel_losses=sentinels.losses,
-        sentinel_p=float(sentinels.p),
-        ok=sentinels.ok,
-    )
-    rows = final_rows([row for scope in scopes for row in standing.of(scope)], ended)
+    born = [row for scope in scopes for row in standing.of(scope)]
+    run, rows, adopted = decision_rows(born, edits, q, cap)
     await desk.ledger.ask(Record(rows=(*rows, run)))
     for row in rows:
         tell_edit(row)

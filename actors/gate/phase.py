@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from fractions import Fraction
 from typing import cast
 
 import msgspec
@@ -20,16 +21,25 @@ from actors.gate.factorial.schedule import (
     UnitSize,
     make_schedule,
 )
-from actors.gate.factorial.states import FactorialEdit
+from actors.gate.factorial.sentinel import check_sentinels
+from actors.gate.factorial.states import FactorialEdit, conclude, counted
+from actors.gate.factorial.stepup import evidence_of, step_up
 from actors.gate.factorial.tally import Outcome, outcome
 from protocol.dataset import Unit
-from protocol.factorial_rows import PROMPTS, FactorialEditRow, FactorialScheduleRow, PairRow
+from protocol.factorial_rows import (
+    PROMPTS,
+    FactorialEditRow,
+    FactorialRunRow,
+    FactorialScheduleRow,
+    PairRow,
+)
 from protocol.keys import slug
 from protocol.settings import GateSettings
 
 __all__ = [
     "answered",
     "arm_places",
+    "decision_rows",
     "differences",
     "editor_on",
     "edits_as_born",
@@ -213,6 +223,32 @@ def final_rows(
         for row in rows
         for result in (results[row.edit_id],)
     )
+
+
+def decision_rows(
+    rows: Sequence[FactorialEditRow], edits: Sequence[FactorialEdit], q: Fraction, cap: Fraction
+) -> tuple[FactorialRunRow, tuple[FactorialEditRow, ...], tuple[str, ...]]:
+    """The run's one decision, the rows with what became of their edits, and the adopted ids.
+
+    edits: those of the rows, after the last pair. Failing sentinels adopt nothing.
+    """
+    decided, sentinels = step_up(evidence_of(edits), q, cap), check_sentinels(edits)
+    adopted = decided.adopted if sentinels.ok else ()
+    run = FactorialRunRow(
+        run=1,
+        q=str(q),
+        cap=str(cap),
+        n_edits=len(counted(edits)),
+        tau=float(decided.tau),
+        cut=None if decided.cut is None else float(decided.cut),
+        passed=decided.passed,
+        adopted=len(adopted),
+        sentinel_wins=sentinels.wins,
+        sentinel_losses=sentinels.losses,
+        sentinel_p=float(sentinels.p),
+        ok=sentinels.ok,
+    )
+    return run, final_rows(rows, conclude(edits, adopted)), adopted
 
 
 # -- pairs ------------------------------------------------------------------------------

@@ -28,7 +28,14 @@ from actors.trainer.passes import jobs_for, run_jobs
 from actors.trainer.peers import Peers
 from actors.trainer.redraws import redraws, to_redraw
 from actors.trainer.score import Score, score
-from actors.trainer.step import cases_of, diagnose_wrong, editor_away, silent_judge, unjudged
+from actors.trainer.step import (
+    cases_of,
+    diagnose_wrong,
+    editor_away,
+    silent_judge,
+    tell_step,
+    unjudged,
+)
 from actors.trainer.usable import too_little, unread
 from protocol.base import Refused, Scope
 from protocol.dataset import Question, Unit
@@ -268,19 +275,7 @@ async def _step(run: _Run, epoch: int, fold: ClassFold, scope: Scope) -> Refused
     edits = () if isinstance(proposal, NoProposal) else new_rows(earlier, proposal, epoch, row)
     document = DocumentRow(hash=base.hash, task_type=fold.task_type, text=base.text)
     await peers.ledger.ask(Record(scope=scope, rows=(row, document, *edits)))
-    log.info(
-        "step.done",
-        right=row.right,
-        planned=row.planned,
-        missing=row.missing,
-        defects=row.defects,
-        lapses=row.lapses,
-        degraded=row.degraded,
-        editor_calls=row.editor_calls,
-        unreadable=row.parse_failures,
-        result=row.result,
-        edits=0 if isinstance(proposal, NoProposal) else len(proposal.new),
-    )
+    tell_step(row, edits=0 if isinstance(proposal, NoProposal) else len(proposal.new))
     return None
 
 

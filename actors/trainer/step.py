@@ -35,6 +35,7 @@ __all__ = [
     "editor_away",
     "run_step",
     "silent_judge",
+    "tell_step",
     "unjudged",
 ]
 
@@ -263,19 +264,25 @@ async def _optimise(
         parse_failures=proposal.parse_failures,
     )
     await peers.ledger.ask(Record(scope=plan.scope, rows=(row,)))
+    tell_step(row)
+    return StepDone(skill=skill, row=row)
+
+
+def tell_step(row: StepRow, **more: int) -> None:
+    """A step's one line. more: what its design adds."""
     log.info(
         "step.done",
-        right=counted.right,
-        planned=counted.planned,
-        missing=counted.missing,
+        right=row.right,
+        planned=row.planned,
+        missing=row.missing,
         defects=row.defects,
         lapses=row.lapses,
         degraded=row.degraded,
         editor_calls=row.editor_calls,
         unreadable=row.parse_failures,
-        result=result,
+        result=row.result,
+        **more,
     )
-    return StepDone(skill=skill, row=row)
 
 
 def cases_of(

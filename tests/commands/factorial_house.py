@@ -16,13 +16,11 @@ from actors.evolver.compose import compose, render
 from actors.evolver.factorial_prompts import compose_prompt
 from actors.gate.factorial.course import course
 from actors.gate.factorial.schedule import Schedule, phase_pairs
-from actors.gate.factorial.sentinel import check_sentinels
-from actors.gate.factorial.states import FactorialEdit, conclude, counted
-from actors.gate.factorial.stepup import evidence_of, step_up
+from actors.gate.factorial.states import FactorialEdit
 from actors.gate.phase import (
     answered,
+    decision_rows,
     edits_as_born,
-    final_rows,
     logged,
     opened,
     schedule_of,
@@ -164,23 +162,8 @@ def _decided(
 ) -> tuple[list[FactorialEditRow], FactorialRunRow]:
     """As the gate decides."""
     ended = _after(schedule, rows, pairs, schedule.certification)
-    decided, check = step_up(evidence_of(ended), _Q, _CAP), check_sentinels(ended)
-    adopted = decided.adopted if check.ok else ()
-    run = FactorialRunRow(
-        run=1,
-        q=str(_Q),
-        cap=str(_CAP),
-        n_edits=len(counted(ended)),
-        tau=float(decided.tau),
-        cut=None if decided.cut is None else float(decided.cut),
-        passed=decided.passed,
-        adopted=len(adopted),
-        sentinel_wins=check.wins,
-        sentinel_losses=check.losses,
-        sentinel_p=float(check.p),
-        ok=check.ok,
-    )
-    return list(final_rows(rows, conclude(ended, adopted))), run
+    run, final, _ = decision_rows(rows, ended, _Q, _CAP)
+    return list(final), run
 
 
 def _adopted(workspace: Path, seed: str, adopted: list[FactorialEditRow]) -> str:
